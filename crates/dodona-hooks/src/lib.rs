@@ -1,0 +1,1 @@
+//! Hook points: typed, ordered callbacks and their verdicts.

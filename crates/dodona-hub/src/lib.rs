@@ -1,0 +1,1 @@
+//! The host: roster, the one dispatcher, call tree, limits, streams, bus.

@@ -1,0 +1,1 @@
+//! Development only: in-process hubs, temporary stores, crash and fault harnesses.
