@@ -1,1 +1,43 @@
-//! The names, ids, items, descriptors and error codes that cross crates and wires.
+//! The words of Dodona that cross a crate or a wire.
+//!
+//! Start from [`Item`] (what a call emits), [`MethodDescriptor`] (what can be called),
+//! [`CallId`] and [`PluginPath`] (who is calling) and [`CallError`] (how it went wrong).
+//!
+//! ```
+//! use dodona_proto::{DoneStatus, Item, ItemBody, PluginName, PluginPath, StreamId};
+//!
+//! let stream = StreamId::random();
+//! let item = Item {
+//!     call_id: stream.root_call(),
+//!     seq: 1,
+//!     plugin_path: PluginPath::root(&PluginName::new("echo")?),
+//!     body: ItemBody::Done { status: DoneStatus::Complete, reason: None },
+//! };
+//! assert_eq!(serde_json::to_value(&item)?["plugin_path"], "echo");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does not do
+//!
+//! No I/O, no clock, no runtime: a type that is used by one crate alone, or a function that
+//! decides something, belongs elsewhere.
+
+mod call_id;
+mod descriptor;
+mod error;
+mod event;
+mod item;
+mod name;
+mod path;
+mod principal;
+mod status;
+
+pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
+pub use descriptor::{Approval, MethodDescriptor, MethodKind, Mutation, ToolCategory, ToolMark};
+pub use error::{CallError, ErrorCode, ExitKind};
+pub use event::{Event, Severity};
+pub use item::{DoneStatus, Item, ItemBody, ItemKind};
+pub use name::{MethodName, NameError, PluginName};
+pub use path::{PathError, PluginPath};
+pub use principal::{Principal, ProjectId, Scope, ScopeError, Scopes, Surface, UserId};
+pub use status::{CallSummary, PluginState, PluginStatus};

@@ -1,0 +1,4 @@
+//! Properties of names, paths, ids and items.
+
+mod identity;
+mod wire;
