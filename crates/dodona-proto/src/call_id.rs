@@ -16,7 +16,7 @@ pub const MAX_NESTING: usize = 15;
 ///
 /// Random and 122 bits wide: it cannot be guessed, and it is checked against its owner anyway.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String", into = "String")]
 pub struct StreamId(Uuid);
 
 impl StreamId {
@@ -58,11 +58,26 @@ impl FromStr for StreamId {
     type Err = CallIdError;
 
     fn from_str(text: &str) -> Result<Self, CallIdError> {
-        // Only the hyphenated form: one id has one spelling.
+        // Only the hyphenated form in lower case: one id has one spelling.
+        let canonical = text.len() == 36 && !text.bytes().any(|b| b.is_ascii_uppercase());
         match Uuid::try_parse(text) {
-            Ok(id) if text.len() == 36 => Ok(Self(id)),
+            Ok(id) if canonical => Ok(Self(id)),
             _ => Err(CallIdError::Stream),
         }
+    }
+}
+
+impl TryFrom<String> for StreamId {
+    type Error = CallIdError;
+
+    fn try_from(text: String) -> Result<Self, CallIdError> {
+        text.parse()
+    }
+}
+
+impl From<StreamId> for String {
+    fn from(id: StreamId) -> String {
+        id.to_string()
     }
 }
 
