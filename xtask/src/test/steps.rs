@@ -1,0 +1,46 @@
+//! The steps that are one cargo command each.
+
+use anyhow::Result;
+
+use crate::process::{cargo, run};
+
+pub(super) fn fmt() -> Result<()> {
+    run(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+pub(super) fn clippy() -> Result<()> {
+    run(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+/// `--all-targets` would be shorter, but it also runs the benches.
+pub(super) fn tests() -> Result<()> {
+    run(&mut cargo(&[
+        "test",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--examples",
+    ]))
+}
+
+pub(super) fn doctests() -> Result<()> {
+    run(&mut cargo(&["test", "--workspace", "--doc"]))
+}
+
+pub(super) fn docs() -> Result<()> {
+    let mut command = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
+    run(command.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+pub(super) fn tidy() -> Result<()> {
+    crate::tidy::check()
+}
