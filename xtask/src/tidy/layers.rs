@@ -112,31 +112,15 @@ fn edges(member: &Member, rows: &[Row]) -> Vec<Problem> {
 
 /// The rows between the markers, without the heading and the line under it.
 fn rows(document: &str) -> Option<Vec<Row>> {
-    let lines = document
-        .lines()
-        .enumerate()
-        .map(|(index, line)| (index + 1, line.trim()));
-    let mut lines = lines
-        .skip_while(|(_, line)| *line != BEGIN)
-        .skip(1)
-        .peekable();
-    lines.peek()?;
-    let mut table = Vec::new();
-    for (number, line) in lines {
-        if line == END {
-            return Some(
-                table
-                    .split_off(2.min(table.len()))
-                    .into_iter()
-                    .flatten()
-                    .collect(),
-            );
-        }
-        if line.starts_with('|') {
-            table.push(row(number, line));
-        }
-    }
-    None
+    let lines = document.lines().map(str::trim).collect::<Vec<_>>();
+    let begin = lines.iter().position(|line| *line == BEGIN)?;
+    let end = begin + lines[begin..].iter().position(|line| *line == END)?;
+    let table = (begin..end).filter(|&index| lines[index].starts_with('|'));
+    let rows = table.skip(2);
+    Some(
+        rows.filter_map(|index| row(index + 1, lines[index]))
+            .collect(),
+    )
 }
 
 fn row(line: usize, text: &str) -> Option<Row> {
