@@ -1,0 +1,107 @@
+//! From the engine's error codes to our errors, in one place.
+
+use std::io;
+
+use rusqlite::ffi::{self, ErrorCode};
+
+use crate::error::{Cause, ConstraintKind, DbError};
+
+/// The length of a statement as quoted in an error.
+const QUOTED_SQL: usize = 200;
+
+/// The error of a statement that a caller's function ran.
+pub(crate) fn statement(file: &str, sql: &str, error: &rusqlite::Error) -> DbError {
+    if let Some(error) = environmental(file, error) {
+        return error;
+    }
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _)
+            if failure.code == ErrorCode::ConstraintViolation =>
+        {
+            DbError::Constraint {
+                kind: constraint(failure.extended_code),
+                source: cause(error),
+            }
+        }
+        _ => DbError::Statement {
+            sql: quote(sql),
+            source: cause(error),
+        },
+    }
+}
+
+/// The error of opening or configuring a connection, where no statement can be at fault.
+pub(crate) fn opening(file: &str, error: &rusqlite::Error) -> DbError {
+    environmental(file, error).unwrap_or_else(|| DbError::Open {
+        file: file.to_owned(),
+        source: cause(error),
+    })
+}
+
+/// Our error for a failure of the file or the machine, or `None` if the statement is at fault.
+fn environmental(file: &str, error: &rusqlite::Error) -> Option<DbError> {
+    let rusqlite::Error::SqliteFailure(failure, _) = error else {
+        return None;
+    };
+    let file = file.to_owned();
+    let source = cause(error);
+    match failure.code {
+        ErrorCode::DatabaseBusy
+        | ErrorCode::DatabaseLocked
+        | ErrorCode::FileLockingProtocolFailed => Some(DbError::Busy { file, source }),
+        ErrorCode::DiskFull => Some(DbError::Full { file, source }),
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
+            Some(DbError::ReadOnly { file, source })
+        }
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            Some(DbError::Corrupt { file, source })
+        }
+        ErrorCode::SystemIoFailure => Some(DbError::Io { file, source }),
+        ErrorCode::CannotOpen => Some(DbError::Open { file, source }),
+        _ => None,
+    }
+}
+
+fn constraint(extended_code: i32) -> ConstraintKind {
+    match extended_code {
+        ffi::SQLITE_CONSTRAINT_UNIQUE
+        | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+        | ffi::SQLITE_CONSTRAINT_ROWID => ConstraintKind::Unique,
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => ConstraintKind::ForeignKey,
+        ffi::SQLITE_CONSTRAINT_NOTNULL => ConstraintKind::NotNull,
+        ffi::SQLITE_CONSTRAINT_CHECK => ConstraintKind::Check,
+        _ => ConstraintKind::Other,
+    }
+}
+
+/// The error of preparing a file before the engine sees it.
+pub(crate) fn file_access(file: &str, error: &io::Error) -> DbError {
+    let file = file.to_owned();
+    let source = Cause::from(error);
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DbError::Full { file, source },
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            DbError::ReadOnly { file, source }
+        }
+        _ => DbError::Open { file, source },
+    }
+}
+
+/// What the engine said, without its types.
+pub(crate) fn cause(error: &rusqlite::Error) -> Cause {
+    match error {
+        rusqlite::Error::SqliteFailure(failure, message) => {
+            let text = message.clone().unwrap_or_else(|| failure.to_string());
+            Cause::new(format!("{text} (code {})", failure.extended_code))
+        }
+        other => Cause::new(other.to_string()),
+    }
+}
+
+/// The beginning of a statement, long enough to recognise it by.
+pub(crate) fn quote(sql: &str) -> String {
+    match sql.char_indices().nth(QUOTED_SQL) {
+        Some((end, _)) => format!("{}…", &sql[..end]),
+        None => sql.to_owned(),
+    }
+}

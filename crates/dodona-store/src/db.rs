@@ -1,0 +1,205 @@
+//! A handle to one database.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::{OnceCell, mpsc, oneshot};
+
+use crate::error::{Cause, DbError, MigrateError};
+use crate::job;
+use crate::migrate::Migration;
+use crate::readers::{self, ReadRequest};
+use crate::target::Target;
+use crate::tx::Tx;
+use crate::worker::{NoQueue, Worker};
+use crate::writer::{self, Request};
+
+/// One database. Cheap to clone; opened by its first use.
+///
+/// The functions given to [`read`](Db::read) and [`write`](Db::write) run on a thread of the
+/// store and may block it, so they should do nothing but talk to the database. They must not wait
+/// for another read or write: the thread they would wait for may be their own.
+#[derive(Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    file: String,
+    /// What the handle works with, or why it never will.
+    live: Result<Live, &'static str>,
+}
+
+struct Live {
+    target: Arc<Target>,
+    writer: Worker<Request>,
+    readers: Arc<Worker<ReadRequest>>,
+    /// Set once the writer has opened the file, which readers cannot create.
+    readable: OnceCell<()>,
+}
+
+impl Db {
+    pub(crate) fn new(target: Target, readers: &Arc<Worker<ReadRequest>>) -> Self {
+        let file = target.file.clone();
+        let live = Live {
+            target: Arc::new(target),
+            writer: Worker::new(),
+            readers: Arc::clone(readers),
+            readable: OnceCell::new(),
+        };
+        Db {
+            inner: Arc::new(Inner {
+                file,
+                live: Ok(live),
+            }),
+        }
+    }
+
+    /// A handle whose every use fails, for the reason given.
+    pub(crate) fn refused(file: &str, reason: &'static str) -> Self {
+        Db {
+            inner: Arc::new(Inner {
+                file: file.to_owned(),
+                live: Err(reason),
+            }),
+        }
+    }
+
+    /// The name of the database, relative to the data directory.
+    pub fn file(&self) -> &str {
+        &self.inner.file
+    }
+
+    /// Brings the schema up to date: applies, in one transaction, the migrations that the
+    /// database has not had yet, after making a copy of it.
+    ///
+    /// The copy is `<file>.before-v<N>.bak`, where `N` is the version migrated to; the newest
+    /// three are kept. On an error the schema and the data are as they were, and a database that
+    /// a newer binary has migrated is not touched at all.
+    pub async fn migrate(
+        &self,
+        migrations: impl Into<Cow<'static, [Migration]>>,
+    ) -> Result<(), MigrateError> {
+        let (reply, answer) = oneshot::channel();
+        let handle = |source| MigrateError::Handle {
+            file: self.file().to_owned(),
+            source,
+        };
+        self.ask_writer(Request::Migrate(migrations.into(), reply))
+            .await
+            .map_err(handle)?;
+        answer.await.unwrap_or_else(|_| Err(handle(self.closed())))
+    }
+
+    /// Runs `work` on a consistent snapshot of the database, at the same time as other reads and
+    /// as the writer. It cannot change anything.
+    ///
+    /// Dropping the future skips the read if it has not begun.
+    pub async fn read<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, DbError> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let live = self.live()?;
+        live.readable.get_or_try_init(|| self.open()).await?;
+        let (job, answer) = job::pack(work);
+        let options = &live.target.options;
+        let queue = live
+            .readers
+            .queue(options.queue_length, |requests| {
+                readers::start(options, requests)
+            })
+            .map_err(|error| self.no_queue(error))?;
+        let request = ReadRequest {
+            target: Arc::clone(&live.target),
+            job,
+        };
+        self.send(queue, request).await?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    /// Runs `work` in a transaction and answers once it is stored as durably as the database
+    /// promises. If `work` fails or panics, nothing of it is stored.
+    ///
+    /// Writes run one after the other, in the order in which they were queued. Those that are
+    /// queued together share one commit, which costs far more than a typical write; a failing one
+    /// does not disturb the others. Only if the commit itself fails do all of them fail.
+    ///
+    /// Dropping the future while it waits for room in the queue withdraws the write; once queued
+    /// it runs whether or not anybody waits for the answer.
+    pub async fn write<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, DbError> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let (job, answer) = job::pack(work);
+        self.ask_writer(Request::Run(job)).await?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    /// Ends the writer's thread once it has served what is queued.
+    pub(crate) fn close(&self) -> Vec<std::thread::JoinHandle<()>> {
+        self.inner
+            .live
+            .as_ref()
+            .map_or_else(|_| Vec::new(), |live| live.writer.close())
+    }
+
+    /// What the handle was opened as.
+    pub(crate) fn target(&self) -> Option<&Arc<Target>> {
+        self.inner.live.as_ref().ok().map(|live| &live.target)
+    }
+
+    async fn open(&self) -> Result<(), DbError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask_writer(Request::Open(reply)).await?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    async fn ask_writer(&self, request: Request) -> Result<(), DbError> {
+        let live = self.live()?;
+        let target = &live.target;
+        let queue = live
+            .writer
+            .queue(target.options.queue_length, |requests| {
+                writer::start(target, requests)
+            })
+            .map_err(|error| self.no_queue(error))?;
+        self.send(queue, request).await
+    }
+
+    async fn send<M>(&self, queue: mpsc::Sender<M>, request: M) -> Result<(), DbError> {
+        queue.send(request).await.map_err(|_| self.closed())
+    }
+
+    fn live(&self) -> Result<&Live, DbError> {
+        let refused = |reason: &&'static str| DbError::Refused {
+            file: self.file().to_owned(),
+            reason,
+        };
+        self.inner.live.as_ref().map_err(refused)
+    }
+
+    fn closed(&self) -> DbError {
+        DbError::Closed {
+            file: self.file().to_owned(),
+        }
+    }
+
+    fn no_queue(&self, error: NoQueue) -> DbError {
+        match error {
+            NoQueue::Closed => self.closed(),
+            NoQueue::Spawn(error) => DbError::Spawn {
+                file: self.file().to_owned(),
+                source: Cause::from(&error),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db")
+            .field("file", &self.file())
+            .finish_non_exhaustive()
+    }
+}

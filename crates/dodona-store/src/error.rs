@@ -1,0 +1,348 @@
+//! What can go wrong with a database, sorted by what the caller does next.
+
+use std::error::Error as StdError;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::value::ValueError;
+
+/// What the database engine or the operating system said, kept as text so that no caller can come
+/// to depend on a particular engine.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct Cause {
+    message: String,
+}
+
+impl Cause {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Cause {
+            message: message.into(),
+        }
+    }
+}
+
+impl From<&io::Error> for Cause {
+    fn from(error: &io::Error) -> Self {
+        Cause::new(error.to_string())
+    }
+}
+
+/// The rule of the schema that a statement broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConstraintKind {
+    /// A unique index or a primary key already holds the value.
+    Unique,
+    /// A row points to a row that does not exist.
+    ForeignKey,
+    /// A column that needs a value got none.
+    NotNull,
+    /// A `CHECK` was not met.
+    Check,
+    /// Any other rule, such as one raised by a trigger.
+    Other,
+}
+
+/// A read or a write that did not happen.
+///
+/// The error is cheap to clone because all writes that shared one commit share its fate.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum DbError {
+    /// The handle can never work, because of how it was asked for. Fix the caller.
+    #[error("the database `{file}` cannot be used: {reason}")]
+    Refused {
+        /// The name the handle was asked for.
+        file: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The store was closed before the request could run. Give up; the server is stopping.
+    #[error("the store was closed before `{file}` could answer")]
+    Closed {
+        /// The database that was asked.
+        file: String,
+    },
+    /// The system would not start a thread for the database. Retry later.
+    #[error("no thread could be started for the database `{file}`")]
+    Spawn {
+        /// The database that was asked.
+        file: String,
+        /// What the operating system said.
+        source: Cause,
+    },
+    /// The file or its folder could not be opened or created. Tell the user.
+    #[error("could not open the database `{file}`")]
+    Open {
+        /// The database that was asked.
+        file: String,
+        /// What the engine or the operating system said.
+        source: Cause,
+    },
+    /// Another process holds the database. Retry.
+    #[error("the database `{file}` is locked by another process")]
+    Busy {
+        /// The locked database.
+        file: String,
+        /// What the engine said.
+        source: Cause,
+    },
+    /// There is no room left. Nothing of the write was stored; tell the user to free space, then
+    /// retry.
+    #[error("no room left to write to the database `{file}`; free some disk space")]
+    Full {
+        /// The database that could not grow.
+        file: String,
+        /// What the engine or the operating system said.
+        source: Cause,
+    },
+    /// The file or its folder may not be written. Tell the user.
+    #[error("the database `{file}` or its folder is read-only; check its permissions")]
+    ReadOnly {
+        /// The database that could not be written.
+        file: String,
+        /// What the engine or the operating system said.
+        source: Cause,
+    },
+    /// The file is damaged or is no database. Give up on this database; others are unaffected.
+    #[error(
+        "the database `{file}` is damaged; run `dodona doctor`, then restore the newest \
+         `{file}.before-v*.bak`"
+    )]
+    Corrupt {
+        /// The damaged database.
+        file: String,
+        /// What the engine said.
+        source: Cause,
+    },
+    /// The disk failed to read or write. If a commit was under way its outcome is unknown: read
+    /// before writing the same again.
+    #[error("the disk failed while using the database `{file}`")]
+    Io {
+        /// The database being used.
+        file: String,
+        /// What the engine said.
+        source: Cause,
+    },
+    /// A query that must find a row found none.
+    #[error("the query found no row")]
+    NoRow,
+    /// The statement would break a rule of the schema.
+    #[error("a constraint of the schema refused the statement")]
+    Constraint {
+        /// Which sort of rule.
+        kind: ConstraintKind,
+        /// Which rule, in the engine's words.
+        source: Cause,
+    },
+    /// The statement itself is wrong: its syntax, its names, or what it tries to do. Fix the
+    /// caller.
+    #[error("the statement `{sql}` failed")]
+    Statement {
+        /// The beginning of the statement.
+        sql: String,
+        /// What the engine said.
+        source: Cause,
+    },
+    /// The statement has another number of placeholders than values were given. Fix the caller.
+    #[error("the statement `{sql}` takes {expected} values, {given} were given")]
+    ParameterCount {
+        /// The beginning of the statement.
+        sql: String,
+        /// How many placeholders it has.
+        expected: usize,
+        /// How many values there were.
+        given: usize,
+    },
+    /// A value has no stored form.
+    #[error("value {index} of the statement cannot be stored")]
+    Parameter {
+        /// The number of the placeholder, counted from 1.
+        index: usize,
+        /// Why not.
+        source: ValueError,
+    },
+    /// A column does not hold what the caller expects.
+    #[error("column {index} of the row cannot be read as asked")]
+    Column {
+        /// The number of the column, counted from 0.
+        index: usize,
+        /// Why not.
+        source: ValueError,
+    },
+    /// The commit was refused, and with it every write that shared it. Nothing was stored. A
+    /// write that is not itself at fault succeeds when tried again.
+    #[error("the commit to the database `{file}` was refused and nothing of it was stored")]
+    Commit {
+        /// The database that was written.
+        file: String,
+        /// The fault, unless the write that caused it hid it.
+        source: Option<Arc<DbError>>,
+    },
+    /// The caller's own function panicked; its writes were undone.
+    #[error("the function given to the database panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// The caller's own function gave up with an error of its own; its writes were undone.
+    #[error("the work was given up")]
+    Abort {
+        /// The caller's error.
+        source: Arc<dyn StdError + Send + Sync>,
+    },
+}
+
+impl DbError {
+    /// Gives up a read or a write from inside it, for a reason the database knows nothing about.
+    pub fn abort(source: impl StdError + Send + Sync + 'static) -> Self {
+        DbError::Abort {
+            source: Arc::new(source),
+        }
+    }
+
+    /// Whether the fault lies with the file or the machine, and so is as true for a neighbour's
+    /// request as for the one that met it.
+    pub(crate) fn is_environmental(&self) -> bool {
+        matches!(
+            self,
+            DbError::Open { .. }
+                | DbError::Busy { .. }
+                | DbError::Full { .. }
+                | DbError::ReadOnly { .. }
+                | DbError::Corrupt { .. }
+                | DbError::Io { .. }
+        )
+    }
+}
+
+/// A store that could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The data directory could not be created. Tell the user.
+    #[error("could not create the data directory `{}`", dir.display())]
+    CreateDir {
+        /// The directory asked for.
+        dir: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The engine this binary was linked with has known faults that damage data. Give up.
+    #[error("this binary contains SQLite {found}; at least {needed} is needed to keep data safe")]
+    EngineTooOld {
+        /// The version found.
+        found: &'static str,
+        /// The oldest version that is safe.
+        needed: &'static str,
+    },
+}
+
+/// Migrations that were not applied; the schema and the data are as they were.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// The list given is not numbered 1, 2, 3 and so on. Fix the caller.
+    #[error("migration {expected} of `{file}` is numbered {found}; versions count up from 1")]
+    Numbering {
+        /// The database to migrate.
+        file: String,
+        /// The number that belongs at this place of the list.
+        expected: u32,
+        /// The number found there.
+        found: u32,
+    },
+    /// The database could not be read. The source says what to do.
+    #[error("could not read which migrations `{file}` has had")]
+    Inspect {
+        /// The database to migrate.
+        file: String,
+        /// What went wrong.
+        source: DbError,
+    },
+    /// A newer binary has migrated the database. Tell the user to use that binary again.
+    #[error(
+        "the database `{file}` is at version {found}, newer than version {known} that this binary \
+         knows; install the newer version again, or restore a backup"
+    )]
+    Newer {
+        /// The database to migrate.
+        file: String,
+        /// The version of the database.
+        found: u32,
+        /// The newest version in the list given.
+        known: u32,
+    },
+    /// A migration was edited after it had been applied. Fix the caller.
+    #[error(
+        "migration {version} (`{name}`) of `{file}` was changed after it had been applied; restore \
+         its text and add a new migration instead"
+    )]
+    Changed {
+        /// The database to migrate.
+        file: String,
+        /// The changed migration.
+        version: u32,
+        /// Its name.
+        name: String,
+    },
+    /// The record of applied migrations has a gap. Restore a backup.
+    #[error("the database `{file}` has no record of its migration {version}, but of a later one")]
+    Gap {
+        /// The database to migrate.
+        file: String,
+        /// The first version missing.
+        version: u32,
+    },
+    /// The copy that must precede a migration could not be made. Tell the user.
+    #[error("could not copy `{file}` to `{}` before migrating it", backup.display())]
+    Backup {
+        /// The database to migrate.
+        file: String,
+        /// Where the copy was to be.
+        backup: PathBuf,
+        /// What the engine or the operating system said.
+        source: Cause,
+    },
+    /// One of the migrations failed, and none was applied. Fix that migration.
+    #[error("migration {version} (`{name}`) of `{file}` failed")]
+    Apply {
+        /// The database to migrate.
+        file: String,
+        /// The failing migration.
+        version: u32,
+        /// Its name.
+        name: String,
+        /// What went wrong.
+        source: DbError,
+    },
+    /// The migrations would leave rows pointing to nothing. Fix the migrations.
+    #[error("the migrations of `{file}` leave rows of `{table}` that point to no row")]
+    Dangling {
+        /// The database to migrate.
+        file: String,
+        /// The first table with such rows.
+        table: String,
+    },
+    /// The transaction around the migrations could not be begun or committed, or the database
+    /// could not be opened for it. The source says what to do.
+    #[error("could not begin or commit the migration of `{file}`")]
+    Transaction {
+        /// The database to migrate.
+        file: String,
+        /// What went wrong.
+        source: DbError,
+    },
+    /// The handle does not work, or not any more. The source says what to do.
+    #[error("could not ask `{file}` to migrate")]
+    Handle {
+        /// The database to migrate.
+        file: String,
+        /// What went wrong.
+        source: DbError,
+    },
+}

@@ -1,0 +1,112 @@
+//! Copies of a database from before it was migrated.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::classify;
+use crate::error::{Cause, DbError, MigrateError};
+use crate::files;
+use crate::session::Session;
+use crate::target::Target;
+
+/// How many copies of one database are kept.
+const KEPT: usize = 3;
+
+/// Copies a database that has anything in it, and drops copies that have become too many.
+pub(super) fn before(target: &Target, session: &Session, version: u32) -> Result<(), MigrateError> {
+    let empty = is_empty(session).map_err(|source| super::transaction(target, source))?;
+    if empty {
+        return Ok(());
+    }
+    let backup = sibling(&target.path, &format!(".before-v{version}.bak"));
+    let failed = |source| MigrateError::Backup {
+        file: target.file.clone(),
+        backup: backup.clone(),
+        source,
+    };
+    let temporary = sibling(&backup, ".tmp");
+    copy(session, &temporary).map_err(failed)?;
+    files::publish(&temporary, &backup).map_err(|error| failed(Cause::from(&error)))?;
+    if let Err(error) = drop_oldest(&target.path, &backup) {
+        // Too many copies are no reason to refuse the migration.
+        tracing::warn!(file = target.file, %error, "could not remove old backups");
+    }
+    Ok(())
+}
+
+fn is_empty(session: &Session) -> Result<bool, DbError> {
+    let anything = session
+        .tx()
+        .query_opt("SELECT 1 FROM sqlite_schema", (), |_| Ok(()))?;
+    Ok(anything.is_none())
+}
+
+/// Copies page by page, what is still in the log included. Copying through SQL instead would
+/// number rows anew, and a full-text index refers to rows by their number.
+fn copy(session: &Session, to: &Path) -> Result<(), Cause> {
+    // One of a migration that was cut short.
+    files::remove(to)
+        .and_then(|()| files::create_file(to))
+        .map_err(|error| Cause::from(&error))?;
+    let mut copy = Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .map_err(|error| classify::cause(&error))?;
+    // The copy counts only once it is complete, synced and renamed: until then it needs no
+    // journal of its own.
+    copy.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))
+        .and_then(|()| copy.pragma_update(None, "synchronous", "OFF"))
+        .map_err(|error| classify::cause(&error))?;
+    let step = Backup::new(session.connection(), &mut copy)
+        .and_then(|backup| backup.step(-1))
+        .map_err(|error| classify::cause(&error))?;
+    match step {
+        StepResult::Done => Ok(()),
+        _ => Err(Cause::new("another process holds the database")),
+    }
+}
+
+/// Keeps the newest copies by age, whatever their version: after an old copy has been restored,
+/// the one just made may have a lower version than those of the time before.
+fn drop_oldest(database: &Path, newest: &Path) -> io::Result<()> {
+    let mut others: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(newest.parent().unwrap_or(newest))? {
+        let entry = entry?;
+        let path = entry.path();
+        if path != newest && is_backup_of(database, &path) {
+            others.push((entry.metadata()?.modified()?, path));
+        }
+    }
+    others.sort_unstable();
+    let surplus = (others.len() + 1).saturating_sub(KEPT);
+    others
+        .iter()
+        .take(surplus)
+        .try_for_each(|(_, path)| files::remove(path))
+}
+
+fn is_backup_of(database: &Path, path: &Path) -> bool {
+    let name = |path: &Path| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .map(str::to_owned)
+    };
+    let (Some(database), Some(candidate)) = (name(database), name(path)) else {
+        return false;
+    };
+    candidate
+        .strip_prefix(&database)
+        .and_then(|rest| rest.strip_prefix(".before-v"))
+        .and_then(|rest| rest.strip_suffix(".bak"))
+        .is_some_and(|version| version.parse::<u32>().is_ok())
+}
+
+/// The path with something added to its name.
+fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,174 @@
+//! One open connection and the transactions run on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
+
+use crate::classify;
+use crate::error::{Cause, DbError};
+use crate::files;
+use crate::guard;
+use crate::job::Job;
+use crate::options::Durability;
+use crate::target::Target;
+use crate::tx::{Access, Tx};
+
+/// Memory for pages, in KiB. Many databases may be open at once and the operating system caches
+/// their files anyway, so both are well below the engine's own default of 2 MiB.
+const WRITER_CACHE_KIB: i64 = 512;
+const READER_CACHE_KIB: i64 = 256;
+
+/// The size, in bytes, to which the write-ahead log is cut back once it has been written home.
+const LOG_BYTES: i64 = 4 << 20;
+
+/// Statements kept prepared per connection.
+const PREPARED_STATEMENTS: usize = 32;
+
+/// A connection with every safety switch set.
+pub(crate) struct Session {
+    conn: Connection,
+    file: String,
+    access: Access,
+    /// Set while a caller's own SQL runs, which may do less than ours.
+    guest: Arc<AtomicBool>,
+}
+
+impl Session {
+    /// Opens the database for writing, creating it if need be.
+    pub(crate) fn writer(target: &Target) -> Result<Self, DbError> {
+        files::create_file(&target.path)
+            .map_err(|error| classify::file_access(&target.file, &error))?;
+        let session = Session::open(target, Access::Write)?;
+        // Told to write a file it may only read, the engine opens it for reading instead.
+        if session
+            .conn
+            .is_readonly(MAIN_DB)
+            .map_err(|error| session.error(&error))?
+        {
+            let source = Cause::new("the file could be opened for reading only");
+            return Err(DbError::ReadOnly {
+                file: session.file,
+                source,
+            });
+        }
+        session
+            .tune_writer(target)
+            .map_err(|error| match session.error(&error) {
+                // The database itself is open by now; what cannot be opened are the files that the
+                // engine creates beside it.
+                DbError::Open { file, source } => DbError::ReadOnly { file, source },
+                other => other,
+            })?;
+        Ok(session)
+    }
+
+    /// Opens the database without the means to change one byte of it or of its log.
+    pub(crate) fn reader(target: &Target) -> Result<Self, DbError> {
+        let session = Session::open(target, Access::Read)?;
+        session
+            .tune_reader()
+            .map_err(|error| session.error(&error))?;
+        Ok(session)
+    }
+
+    fn open(target: &Target, access: Access) -> Result<Self, DbError> {
+        let flags = match access {
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
+        // One thread owns the connection, so the engine need not lock it.
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let failed = |error| classify::opening(&target.file, &error);
+        let mut conn = Connection::open_with_flags(&target.path, flags).map_err(failed)?;
+        let guest = Arc::new(AtomicBool::new(false));
+        guard::install(&mut conn, &guest).map_err(failed)?;
+        conn.busy_timeout(target.options.busy_timeout)
+            .map_err(failed)?;
+        conn.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+        Ok(Session {
+            conn,
+            file: target.file.clone(),
+            access,
+            guest,
+        })
+    }
+
+    fn tune_writer(&self, target: &Target) -> rusqlite::Result<()> {
+        let synchronous = match target.durability {
+            Durability::Full => "FULL",
+            Durability::Rebuildable => "NORMAL",
+        };
+        self.conn
+            .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+        self.conn
+            .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        self.conn.pragma_update(None, "synchronous", synchronous)?;
+        self.conn
+            .pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
+        if let Some(bytes) = target.options.max_database_bytes {
+            let page: u32 = self
+                .conn
+                .pragma_query_value(None, "page_size", |row| row.get(0))?;
+            let pages = u32::try_from(bytes / u64::from(page.max(1)))
+                .unwrap_or(u32::MAX)
+                .max(1);
+            self.conn
+                .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    fn tune_reader(&self) -> rusqlite::Result<()> {
+        self.conn
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        self.conn
+            .pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+        self.conn.pragma_update(None, "query_only", true)
+    }
+
+    /// Runs our own SQL, such as `COMMIT`. It is not kept prepared: a caller's text equal to it
+    /// would be found among the prepared statements and run unchecked.
+    pub(crate) fn control(&self, sql: &str) -> Result<(), DbError> {
+        self.conn
+            .execute_batch(sql)
+            .map_err(|error| classify::statement(&self.file, sql, &error))
+    }
+
+    /// Runs a caller's work inside the transaction that has been begun.
+    pub(crate) fn run(&self, job: &mut dyn Job) -> Result<(), DbError> {
+        self.as_guest(|tx| job.run(tx))
+    }
+
+    /// Runs a caller's SQL of several statements inside the transaction that has been begun.
+    pub(crate) fn run_script(&self, sql: &str) -> Result<(), DbError> {
+        self.as_guest(|_| self.control(sql))
+    }
+
+    /// Runs our own statements with values and answers.
+    pub(crate) fn tx(&self) -> Tx<'_> {
+        Tx::new(&self.conn, &self.file, self.access)
+    }
+
+    /// Whether a transaction is open. The engine itself ends one on some failures.
+    pub(crate) fn in_transaction(&self) -> bool {
+        !self.conn.is_autocommit()
+    }
+
+    /// The connection, for the parts of the engine that have no SQL.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
+    fn as_guest<R>(&self, work: impl FnOnce(&Tx<'_>) -> R) -> R {
+        self.guest.store(true, Ordering::Relaxed);
+        let result = work(&self.tx());
+        self.guest.store(false, Ordering::Relaxed);
+        result
+    }
+
+    fn error(&self, error: &rusqlite::Error) -> DbError {
+        classify::opening(&self.file, error)
+    }
+}

@@ -1,0 +1,153 @@
+//! The owner of the data directory and of the threads that work on it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::{fmt, fs};
+
+use crate::check::{self, DatabaseReport};
+use crate::db::Db;
+use crate::error::OpenError;
+use crate::files;
+use crate::options::{Durability, StoreOptions};
+use crate::readers::ReadRequest;
+use crate::target::Target;
+use crate::worker::Worker;
+
+/// Older engines can damage a write-ahead log when several connections check-point it.
+const OLDEST_ENGINE: (i32, &str) = (3_051_003, "3.51.3");
+
+/// All databases below one data directory. Cheap to clone.
+///
+/// When the last clone and the last [`Db`] are gone the threads finish what is queued and end by
+/// themselves; use [`close`](Store::close) to wait for that.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    data_dir: PathBuf,
+    options: Arc<StoreOptions>,
+    readers: Arc<Worker<ReadRequest>>,
+    databases: Mutex<Databases>,
+}
+
+#[derive(Default)]
+struct Databases {
+    handles: BTreeMap<String, Db>,
+    closed: bool,
+}
+
+impl Store {
+    /// Creates the data directory, readable by its owner only, unless it exists. No database is
+    /// opened.
+    pub fn open(data_dir: &Path, options: StoreOptions) -> Result<Store, OpenError> {
+        let (oldest, needed) = OLDEST_ENGINE;
+        if rusqlite::version_number() < oldest {
+            return Err(OpenError::EngineTooOld {
+                found: rusqlite::version(),
+                needed,
+            });
+        }
+        let data_dir = files::create_dir(data_dir)
+            .and_then(|()| fs::canonicalize(data_dir))
+            .map_err(|source| OpenError::CreateDir {
+                dir: data_dir.to_owned(),
+                source,
+            })?;
+        Ok(Store {
+            inner: Arc::new(Inner {
+                data_dir,
+                options: Arc::new(options),
+                readers: Arc::new(Worker::new()),
+                databases: Mutex::default(),
+            }),
+        })
+    }
+
+    /// A handle to the database in `file`, for example `hub.db` or `plugins/echo/echo.db`, which
+    /// its first use opens or creates. The same name gives the same handle.
+    ///
+    /// A name that leaves the data directory, or the same name with another durability, gives a
+    /// handle whose every use fails with [`DbError::Refused`](crate::DbError::Refused): so a
+    /// plugin with a bad name fails where it would notice a bad database, and alone.
+    pub fn database(&self, file: &str, durability: Durability) -> Db {
+        let mut databases = self.databases();
+        if let Some(db) = databases.handles.get(file) {
+            let opened_as = db.target().map(|target| target.durability);
+            if opened_as.is_some_and(|opened_as| opened_as != durability) {
+                return Db::refused(file, "it is already in use with another durability");
+            }
+            return db.clone();
+        }
+        let Inner {
+            data_dir,
+            options,
+            readers,
+            ..
+        } = &*self.inner;
+        let db = match Target::new(data_dir, file, durability, options) {
+            Ok(target) => Db::new(target, readers),
+            // Not remembered: what asks for bad names may ask for any number of them.
+            Err(reason) => return Db::refused(file, reason),
+        };
+        if databases.closed {
+            db.close();
+        }
+        databases.handles.insert(file.to_owned(), db.clone());
+        db
+    }
+
+    /// Examines every database: those in use and those found in the data directory. It reads all
+    /// of each file, and changes none.
+    pub async fn check(&self) -> Vec<DatabaseReport> {
+        let used = self.databases().handles.keys().cloned().collect();
+        check::all(&self.inner.data_dir, &self.inner.options, used).await
+    }
+
+    /// Serves what is queued, writes the logs into their databases and ends the threads. Later
+    /// requests fail with [`DbError::Closed`](crate::DbError::Closed).
+    pub async fn close(&self) {
+        // Readers first: while one of them has a database open its log cannot be removed.
+        join(self.inner.readers.close()).await;
+        let handles: Vec<Db> = {
+            let mut databases = self.databases();
+            databases.closed = true;
+            databases.handles.values().cloned().collect()
+        };
+        join(handles.iter().flat_map(Db::close).collect()).await;
+    }
+
+    fn databases(&self) -> MutexGuard<'_, Databases> {
+        // The map and the flag do not depend on each other, so a panic cannot part them.
+        self.inner
+            .databases
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for threads without holding up the runtime.
+async fn join(threads: Vec<JoinHandle<()>>) {
+    let joined = tokio::task::spawn_blocking(|| {
+        for thread in threads {
+            let name = thread.thread().name().unwrap_or_default().to_owned();
+            if thread.join().is_err() {
+                tracing::error!(name, "a thread of the store had panicked");
+            }
+        }
+    });
+    if let Err(error) = joined.await {
+        tracing::error!(%error, "could not wait for the threads of the store");
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("data_dir", &self.inner.data_dir)
+            .finish_non_exhaustive()
+    }
+}
