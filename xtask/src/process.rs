@@ -1,16 +1,22 @@
 //! Child processes, all started alike: from the workspace root and without standard input.
 
+use std::env;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
 /// The folder that holds the workspace's `Cargo.toml`.
-pub(crate) fn workspace_root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+///
+/// Cargo tells it to the program it runs. What the compiler was told can be another checkout, if
+/// several share a target folder, and serves only when the program is started by hand.
+pub(crate) fn workspace_root() -> PathBuf {
+    let ours = env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&ours)
         .parent()
         .expect("xtask is a folder inside the workspace")
+        .to_owned()
 }
 
 /// A command that starts in the workspace root and can never wait for someone to type.
@@ -22,7 +28,7 @@ pub(crate) fn command(program: &str) -> Command {
 
 /// The cargo that runs us, so that a `+toolchain` on the command line reaches every step.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
-    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let program = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = command(&program);
     command.args(arguments);
     command

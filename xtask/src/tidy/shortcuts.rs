@@ -7,6 +7,7 @@ use super::tree::Tree;
 
 const PARKED_FILE: &str = ".disabled";
 const IGNORED: &str = concat!("#[", "ignore");
+const IGNORED_EXAMPLE: &str = concat!("```", "ignore");
 const LOOSE_END: &str = concat!("todo", "!(");
 const SILENCED: [&str; 2] = [concat!("#[", "allow("), concat!("#![", "allow(")];
 
@@ -25,11 +26,14 @@ fn in_code(path: &str, text: &str) -> Vec<Problem> {
     let lines = text.lines().collect::<Vec<_>>();
     let mut problems = Vec::new();
     for (index, line) in lines.iter().enumerate() {
+        let mut report = |message| problems.push(Problem::at(path, index + 1, message));
+        if line.contains(IGNORED_EXAMPLE) {
+            report("an example that never runs; let it run, or mark it as `text`");
+        }
         // A comment may talk about what code may not do.
         if line.trim_start().starts_with("//") {
             continue;
         }
-        let mut report = |message| problems.push(Problem::at(path, index + 1, message));
         if line.contains(IGNORED) {
             report("a test that never runs; repair it or delete it");
         }
@@ -77,6 +81,13 @@ mod tests {
         let expected = "src/a.rs:2: a test that never runs; repair it or delete it";
         assert_eq!(messages("src/a.rs", &text), [expected]);
         assert_eq!(messages("tests/a.rs.disabled", "").len(), 1);
+    }
+
+    #[test]
+    fn examples_that_never_run_are_found() {
+        let text = format!("//! {IGNORED_EXAMPLE}\n//! a();\n//! ```\n");
+        let expected = "src/a.rs:1: an example that never runs; let it run, or mark it as `text`";
+        assert_eq!(messages("src/a.rs", &text), [expected]);
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Tree {
 fn paths() -> Result<Vec<String>> {
     if !process::workspace_root().join(".git").exists() {
         let mut found = Vec::new();
-        walk(process::workspace_root(), "", &mut found)?;
+        walk(&process::workspace_root(), "", &mut found)?;
         return Ok(found);
     }
     // A checkout often belongs to another user than the one who runs CI in a container, and git
