@@ -1,1 +1,70 @@
 //! What a plugin author sees.
+//!
+//! A plugin is a [`Plugin`]: asked to activate, it returns a [`Contribution`], a plain value
+//! that the hub installs whole or not at all. Methods are ordinary async functions; [`plugin`]
+//! and [`method`](macro@method) turn them into descriptors and closures. A running method gets a
+//! [`CallCtx`]: who is asking, how long it may take, and the way to call others.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, activation, plugin};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct GreetParams {
+//!     /// Who to greet.
+//!     name: String,
+//! }
+//!
+//! #[derive(serde::Serialize, schemars::JsonSchema)]
+//! struct Greeting {
+//!     text: String,
+//! }
+//!
+//! struct Greeter;
+//!
+//! #[plugin(name = "greeter")]
+//! impl Greeter {
+//!     /// Greets somebody by name.
+//!     #[method(scope = "greeter:use")]
+//!     async fn greet(&self, _ctx: &CallCtx, p: GreetParams) -> Result<Greeting, CallError> {
+//!         Ok(Greeting { text: format!("Hello, {}!", p.name) })
+//!     }
+//! }
+//!
+//! struct GreeterPlugin;
+//!
+//! impl Plugin for GreeterPlugin {
+//!     fn name(&self) -> &'static str { "greeter" }
+//!     fn version(&self) -> &'static str { "1.0.0" }
+//!     fn activate(&self, _ctx: PluginContext) -> activation::Activating<'_> {
+//!         Box::pin(async { Ok(Contribution::new().methods(Arc::new(Greeter).methods()?)) })
+//!     }
+//! }
+//! # let methods = Arc::new(Greeter).methods()?;
+//! # assert_eq!(methods[0].descriptor().description, "Greets somebody by name.");
+//! # Ok::<(), dodona_plugin::ContractError>(())
+//! ```
+//!
+//! # What it does not do
+//!
+//! No policy: scopes, limits, validation, cancellation and terminals are the hub's. A plugin
+//! never holds the hub; what it may use comes with the call.
+
+pub mod activation;
+mod call;
+mod emitter;
+mod method;
+mod schema;
+
+pub use activation::{
+    ActivationError, Contribution, EventBus, Lagged, Plugin, PluginContext, Subscription,
+};
+pub use call::{CallCtx, CallInfo, Caller, ItemStream, Origin, Params, ScopeWork};
+pub use dodona_hooks as hooks;
+pub use dodona_macros::{method, plugin};
+pub use dodona_proto as proto;
+pub use dodona_proto::{CallError, ErrorCode};
+pub use dodona_store as store;
+pub use emitter::{Emitter, forward};
+pub use futures_util::future::BoxFuture;
+pub use method::{ContractError, Handler, Method, MethodSpec, NoParams, ToolSpec};

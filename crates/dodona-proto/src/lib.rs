@@ -30,6 +30,7 @@ mod item;
 mod name;
 mod path;
 mod principal;
+mod project;
 mod status;
 
 pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
@@ -40,4 +41,5 @@ pub use item::{DoneStatus, Item, ItemBody, ItemKind};
 pub use name::{MethodName, NameError, PluginName};
 pub use path::{PathError, PluginPath};
 pub use principal::{Principal, ProjectId, Scope, ScopeError, Scopes, Surface, UserId};
+pub use project::Project;
 pub use status::{CallSummary, PluginState, PluginStatus};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
-use crate::error::{Cause, DbError, MigrateError};
+use crate::error::{Cause, DbError};
 use crate::job;
-use crate::migrate::Migration;
+use crate::migrate::{MigrateError, Migration};
 use crate::readers::{self, ReadRequest};
 use crate::target::Target;
 use crate::tx::Tx;

@@ -55,11 +55,13 @@
 
 mod check;
 mod classify;
+mod client;
 mod db;
 mod error;
 mod files;
 mod guard;
 mod job;
+pub mod journal;
 mod migrate;
 mod options;
 mod params;
@@ -75,11 +77,11 @@ mod writer;
 
 pub use check::DatabaseReport;
 pub use db::Db;
-pub use error::{Cause, ConstraintKind, DbError, MigrateError, OpenError};
-pub use migrate::Migration;
+pub use error::{Cause, ConstraintKind, DbError};
+pub use migrate::{MigrateError, Migration};
 pub use options::{Durability, StoreOptions};
 pub use params::{Binder, Params};
 pub use row::Row;
-pub use store::Store;
+pub use store::{OpenError, Store};
 pub use tx::Tx;
 pub use value::{FromValue, ToValue, ValueError, ValueRef};

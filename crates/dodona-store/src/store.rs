@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::{fmt, fs};
+use std::{fmt, fs, io};
+
+use thiserror::Error;
 
 use crate::check::{self, DatabaseReport};
 use crate::db::Db;
-use crate::error::OpenError;
 use crate::files;
 use crate::options::{Durability, StoreOptions};
 use crate::readers::ReadRequest;
@@ -17,6 +18,28 @@ use crate::worker::Worker;
 
 /// Older engines can damage a write-ahead log when several connections check-point it.
 const OLDEST_ENGINE: (i32, &str) = (3_051_003, "3.51.3");
+
+/// A store that could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The data directory could not be created. Tell the user.
+    #[error("could not create the data directory `{}`", dir.display())]
+    CreateDir {
+        /// The directory asked for.
+        dir: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The engine this binary was linked with has known faults that damage data. Give up.
+    #[error("this binary contains SQLite {found}; at least {needed} is needed to keep data safe")]
+    EngineTooOld {
+        /// The version found.
+        found: &'static str,
+        /// The oldest version that is safe.
+        needed: &'static str,
+    },
+}
 
 /// All databases below one data directory. Cheap to clone.
 ///

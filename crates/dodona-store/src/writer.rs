@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::{DbError, MigrateError};
+use crate::error::DbError;
 use crate::job::Job;
-use crate::migrate::{self, Migration};
+use crate::migrate::{self, MigrateError, Migration};
 use crate::session::Session;
 use crate::target::Target;
 

@@ -8,8 +8,9 @@ use std::time::SystemTime;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
+use super::MigrateError;
 use crate::classify;
-use crate::error::{Cause, DbError, MigrateError};
+use crate::error::{Cause, DbError};
 use crate::files;
 use crate::session::Session;
 use crate::target::Target;

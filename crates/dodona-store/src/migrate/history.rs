@@ -5,8 +5,8 @@ use std::fs;
 
 use sha2::{Digest, Sha256};
 
-use super::Migration;
-use crate::error::{DbError, MigrateError};
+use super::{MigrateError, Migration};
+use crate::error::DbError;
 use crate::session::Session;
 use crate::target::Target;
 

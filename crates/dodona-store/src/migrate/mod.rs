@@ -1,14 +1,16 @@
 //! Numbered changes of a schema, each applied once.
 
 mod backup;
+mod error;
 mod history;
 
 use std::borrow::Cow;
 
-use crate::error::{DbError, MigrateError};
+use crate::error::DbError;
 use crate::session::Session;
 use crate::target::Target;
 
+pub use error::MigrateError;
 pub(crate) use history::version;
 
 /// One step of a schema. Once released its text must never change; add another one instead.

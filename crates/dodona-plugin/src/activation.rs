@@ -1,0 +1,135 @@
+//! How a plugin comes to life.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dodona_hooks::Gate;
+use dodona_proto::{Event, PluginName, Severity};
+use dodona_store::{Db, Migration};
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::{ContractError, Method};
+
+/// What [`Plugin::activate`] returns.
+pub type Activating<'a> = BoxFuture<'a, Result<Contribution, ActivationError>>;
+
+/// The one unit of extension.
+pub trait Plugin: Send + Sync + 'static {
+    /// Its name, the first part of its methods' names.
+    fn name(&self) -> &str;
+
+    /// Its version, semantic.
+    fn version(&self) -> &str;
+
+    /// Says what the plugin brings. Nothing takes effect before the hub has the whole answer,
+    /// so a plugin that fails leaves nothing behind. The database is migrated after this
+    /// returns and before the first call.
+    fn activate(&self, ctx: PluginContext) -> Activating<'_>;
+
+    /// Called once its methods can no longer be reached and no call of them is running.
+    fn deactivate(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// Why a plugin could not be activated. The text is for the operator who reads the status.
+#[derive(Debug, thiserror::Error)]
+pub enum ActivationError {
+    /// A method does not keep the contract.
+    #[error("{0}")]
+    Contract(#[from] ContractError),
+    /// The plugin says so itself.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Everything a plugin brings, as a value.
+#[derive(Default)]
+pub struct Contribution {
+    /// What can be called.
+    pub methods: Vec<Method>,
+    /// A say over tool calls.
+    pub gates: Vec<Gate>,
+    /// The schema of its database.
+    pub migrations: Cow<'static, [Migration]>,
+}
+
+impl Contribution {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds methods, usually those that [`plugin`](macro@crate::plugin) made.
+    #[must_use]
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.methods.extend(methods);
+        self
+    }
+
+    /// Adds a gate.
+    #[must_use]
+    pub fn gate(mut self, gate: Gate) -> Self {
+        self.gates.push(gate);
+        self
+    }
+
+    /// Gives the plugin's database its schema.
+    #[must_use]
+    pub fn migrations(mut self, migrations: impl Into<Cow<'static, [Migration]>>) -> Self {
+        self.migrations = migrations.into();
+        self
+    }
+}
+
+/// What a plugin gets at activation.
+#[derive(Clone)]
+pub struct PluginContext {
+    /// The plugin's name.
+    pub name: PluginName,
+    /// A directory of its own; made when first used.
+    pub data_dir: PathBuf,
+    /// A database of its own; opened when first used.
+    pub db: Db,
+    /// The event bus.
+    pub bus: Arc<dyn EventBus>,
+}
+
+/// The way to the event bus.
+pub trait EventBus: Send + Sync {
+    /// Journals an event, then tells the subscribers. Returns once it is queued; it waits while
+    /// the journal is behind.
+    fn publish<'a>(&'a self, draft: EventDraft<'a>) -> BoxFuture<'a, Result<(), crate::CallError>>;
+
+    /// Everything from now on whose type is `prefix` or begins with `prefix` and a dot; an empty
+    /// prefix is everything.
+    fn subscribe(&self, prefix: &str) -> Box<dyn Subscription>;
+}
+
+/// An event before the bus stamps it.
+#[derive(Debug, Clone)]
+pub struct EventDraft<'a> {
+    /// What happened, dotted.
+    pub kind: &'a str,
+    /// Who says so.
+    pub source: &'a str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Particulars.
+    pub payload: Value,
+    /// The call it happened in, where there is one.
+    pub call: Option<&'a crate::CallInfo>,
+}
+
+/// Events a subscriber did not take in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} events were missed; they are in the journal")]
+pub struct Lagged(pub u64);
+
+/// A place on the bus. Bounded: who does not keep up is told how much was missed.
+pub trait Subscription: Send {
+    /// The next event; `None` when the bus is closed.
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<Arc<Event>, Lagged>>>;
+}

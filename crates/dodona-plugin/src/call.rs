@@ -1,0 +1,206 @@
+//! What comes with each call.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use dodona_proto::{CallError, CallId, Item, ItemBody, MethodName, PluginPath, Principal, Project};
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The items of a nested call. Dropping it cancels that call.
+pub type ItemStream = Pin<Box<dyn Stream<Item = Item> + Send>>;
+
+/// Work under a name of its own, see [`CallCtx::scope`].
+pub type ScopeWork<'a> =
+    Box<dyn FnOnce(CallCtx) -> BoxFuture<'a, Result<Value, CallError>> + Send + 'a>;
+
+/// Facts about a call. Set by the hub; the same on every node of a call tree but for id, path,
+/// method, deadline and token.
+#[derive(Debug)]
+pub struct CallInfo {
+    /// Which call.
+    pub call_id: CallId,
+    /// The names that led to it.
+    pub path: PluginPath,
+    /// What was called; absent for a named inner part.
+    pub method: Option<MethodName>,
+    /// Who is asking.
+    pub principal: Arc<Principal>,
+    /// About which project.
+    pub project: Option<Arc<Project>>,
+    /// When it must be over.
+    pub deadline: Option<Instant>,
+    /// Cancelled when the call should end. Long computations look at it; awaiting code need not,
+    /// it is dropped.
+    pub cancel: CancellationToken,
+}
+
+/// Where parameters come from, and so whether they are checked against the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Typed code in this process: serde decodes them, which is check enough.
+    Code,
+    /// A wire, a model, a script: checked, and refused with what does not fit.
+    Foreign,
+}
+
+/// Parameters of a call, and where they come from.
+#[derive(Debug, Clone)]
+pub struct Params {
+    /// The parameters.
+    pub value: Value,
+    /// Where they come from.
+    pub origin: Origin,
+}
+
+impl Params {
+    /// From typed code in this process.
+    pub fn code(value: Value) -> Self {
+        Self {
+            value,
+            origin: Origin::Code,
+        }
+    }
+
+    /// From a wire, a model or a script.
+    pub fn foreign(value: Value) -> Self {
+        Self {
+            value,
+            origin: Origin::Foreign,
+        }
+    }
+}
+
+/// The hub, as one call sees it. One object per call: facts and the way to others together.
+pub trait Caller: Send + Sync {
+    /// The facts.
+    fn info(&self) -> &CallInfo;
+
+    /// Calls another method and waits for its result: the value of a unary method, the last
+    /// data of a streaming one.
+    fn call(
+        self: Arc<Self>,
+        method: &str,
+        params: Params,
+    ) -> BoxFuture<'_, Result<Value, CallError>>;
+
+    /// Calls another method and hands out its items as they come.
+    fn open(
+        self: Arc<Self>,
+        method: &str,
+        params: Params,
+    ) -> BoxFuture<'_, Result<ItemStream, CallError>>;
+
+    /// Runs work as a child call of its own name.
+    fn scope<'a>(
+        self: Arc<Self>,
+        name: &'a str,
+        work: ScopeWork<'a>,
+    ) -> BoxFuture<'a, Result<Value, CallError>>;
+
+    /// Emits an item of this call.
+    fn emit(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
+}
+
+/// What a method gets beside its parameters. Cheap to clone.
+#[derive(Clone)]
+pub struct CallCtx(Arc<dyn Caller>);
+
+impl CallCtx {
+    /// Wraps what the hub made for one call.
+    pub fn new(caller: Arc<dyn Caller>) -> Self {
+        Self(caller)
+    }
+
+    /// Calls another method with typed parameters and a typed result.
+    pub async fn call<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<R, CallError> {
+        let value =
+            serde_json::to_value(params).map_err(|error| encoding("parameters", method, &error))?;
+        let result = self.call_value(method, Params::code(value)).await?;
+        serde_json::from_value(result).map_err(|error| encoding("result", method, &error))
+    }
+
+    /// Calls another method with JSON parameters.
+    pub async fn call_value(&self, method: &str, params: Params) -> Result<Value, CallError> {
+        Arc::clone(&self.0).call(method, params).await
+    }
+
+    /// Calls another method and hands out its items, and those of everything below it, as they
+    /// come. Dropping the stream cancels the call.
+    pub async fn open(&self, method: &str, params: Params) -> Result<ItemStream, CallError> {
+        Arc::clone(&self.0).open(method, params).await
+    }
+
+    /// Runs work as a child of this call under a name, so that its items have a path of their
+    /// own (`agent.librarian`) and it can be cancelled alone.
+    pub async fn scope<'a, F>(
+        &self,
+        name: &'a str,
+        work: impl FnOnce(CallCtx) -> F + Send + 'a,
+    ) -> Result<Value, CallError>
+    where
+        F: Future<Output = Result<Value, CallError>> + Send + 'a,
+    {
+        let work: ScopeWork<'a> = Box::new(move |ctx| Box::pin(work(ctx)));
+        Arc::clone(&self.0).scope(name, work).await
+    }
+
+    /// Tells whoever watches what is being done.
+    pub async fn progress(
+        &self,
+        message: impl Into<String>,
+        percentage: Option<f32>,
+    ) -> Result<(), CallError> {
+        let percentage = percentage
+            .filter(|p| p.is_finite())
+            .map(|p| p.clamp(0.0, 100.0));
+        self.0
+            .emit(ItemBody::Progress {
+                message: message.into(),
+                percentage,
+            })
+            .await
+    }
+
+    /// Emits an item. Terminals are the hub's: a [`ItemBody::Done`] is refused.
+    pub async fn emit(&self, body: ItemBody) -> Result<(), CallError> {
+        self.0.emit(body).await
+    }
+
+    /// Whether the call should end. For loops that do not await.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.info().cancel.is_cancelled()
+    }
+}
+
+impl std::ops::Deref for CallCtx {
+    type Target = CallInfo;
+
+    fn deref(&self) -> &CallInfo {
+        self.0.info()
+    }
+}
+
+impl fmt::Debug for CallCtx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.0.info(), f)
+    }
+}
+
+fn encoding(what: &str, method: &str, error: &serde_json::Error) -> CallError {
+    CallError::new(
+        crate::ErrorCode::Internal,
+        format!("the {what} of `{method}` do not fit their type"),
+    )
+    .log(error)
+}

@@ -1,0 +1,56 @@
+//! How a streaming method sends.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::pin::pin;
+
+use dodona_proto::{CallError, ErrorCode, ItemBody};
+use futures_util::{Stream, StreamExt};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::CallCtx;
+
+/// Sends the items of a streaming method. Waits while the reader's side is full, so a fast
+/// producer holds no more than a bounded amount.
+pub struct Emitter<T> {
+    ctx: CallCtx,
+    content_type: Cow<'static, str>,
+    item: PhantomData<fn(T)>,
+}
+
+impl<T: Serialize + JsonSchema> Emitter<T> {
+    /// An emitter for one call. Its items carry the name of `T`'s schema as content type.
+    pub fn new(ctx: CallCtx) -> Self {
+        Self {
+            ctx,
+            content_type: T::schema_name(),
+            item: PhantomData,
+        }
+    }
+
+    /// Sends one item.
+    pub async fn send(&self, item: T) -> Result<(), CallError> {
+        let data = serde_json::to_value(item).map_err(|error| {
+            CallError::new(ErrorCode::Internal, "an item could not be written as JSON").log(error)
+        })?;
+        let content_type = self.content_type.clone();
+        self.ctx.emit(ItemBody::Data { content_type, data }).await
+    }
+}
+
+/// Sends everything a typed stream yields; the first error ends the call.
+pub async fn forward<T, E>(
+    items: impl Stream<Item = Result<T, E>>,
+    out: &Emitter<T>,
+) -> Result<(), CallError>
+where
+    T: Serialize + JsonSchema,
+    E: Into<CallError>,
+{
+    let mut items = pin!(items);
+    while let Some(item) = items.next().await {
+        out.send(item.map_err(Into::into)?).await?;
+    }
+    Ok(())
+}

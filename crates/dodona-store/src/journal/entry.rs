@@ -1,0 +1,340 @@
+//! What goes into the journal, on its way there and back.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use dodona_proto::{
+    CallId, DoneStatus, ErrorCode, Event, Item, ItemBody, ItemKind, MethodName, PluginPath, ProjectId, Severity,
+    StreamId, Surface, UserId,
+};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::JournalError;
+use super::live::Live;
+use crate::{DbError, Row};
+
+/// How a stream begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamHead {
+    /// Which stream.
+    pub stream: StreamId,
+    /// Whose it is.
+    pub user: UserId,
+    /// In which project.
+    pub project: Option<ProjectId>,
+    /// Where the call came in.
+    pub surface: Surface,
+    /// What was called.
+    pub method: MethodName,
+    /// With what.
+    pub params: Value,
+    /// When.
+    pub began: Timestamp,
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamEnd {
+    /// As its terminal says.
+    pub status: DoneStatus,
+    /// As its terminal says.
+    pub reason: Option<String>,
+    /// When.
+    pub ended: Timestamp,
+}
+
+/// How a call of a mutating method begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallHead {
+    /// Which call.
+    pub call: CallId,
+    /// The names that led to it.
+    pub path: PluginPath,
+    /// What was called.
+    pub method: MethodName,
+    /// On whose behalf.
+    pub user: UserId,
+    /// In which project.
+    pub project: Option<ProjectId>,
+    /// With what.
+    pub params: Value,
+    /// When.
+    pub began: Timestamp,
+}
+
+/// The input of a trigger, or a decision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// Which of the two.
+    pub kind: DecidedKind,
+    /// The trigger's or decision's name, such as `on_turn_start` or `deny`.
+    pub name: String,
+    /// Who says so: a plugin's name.
+    pub source: String,
+    /// In which call.
+    pub call: Option<CallId>,
+    /// On whose behalf.
+    pub user: Option<UserId>,
+    /// In which project.
+    pub project: Option<ProjectId>,
+    /// When.
+    pub at: Timestamp,
+    /// Particulars.
+    pub body: Value,
+}
+
+/// Input or outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidedKind {
+    /// What a trigger saw.
+    Trigger,
+    /// What was decided.
+    Decision,
+}
+
+impl DecidedKind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Trigger => "trigger",
+            Self::Decision => "decision",
+        }
+    }
+}
+
+/// An item as it is stored and sent: its body is JSON text already, so that no reader pays for
+/// writing it again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredItem {
+    /// The call that emitted it.
+    pub call_id: CallId,
+    /// Its place in the stream.
+    pub seq: u64,
+    /// The names that led to the call.
+    pub path: PluginPath,
+    /// What it is.
+    pub kind: ItemKind,
+    /// The body, a JSON object.
+    pub body: Box<str>,
+}
+
+impl StoredItem {
+    /// Writes the flat object that goes over the wire.
+    pub fn write_json(&self, out: &mut String) {
+        // Ids and paths have no character that JSON escapes.
+        let _ = write!(out, r#"{{"call_id":"{}","seq":{},"plugin_path":"{}""#, self.call_id, self.seq, self.path);
+        if self.body.len() > 2 {
+            out.push(',');
+        }
+        out.push_str(&self.body[1..]);
+    }
+
+    /// Whether nothing follows it in its stream.
+    pub fn ends_stream(&self) -> bool {
+        self.kind == ItemKind::Done && self.call_id.depth() == 0
+    }
+
+    /// The item with its body parsed.
+    pub fn to_item(&self) -> Result<Item, serde_json::Error> {
+        let body: ItemBody = serde_json::from_str(&self.body)?;
+        Ok(Item { call_id: self.call_id, seq: self.seq, plugin_path: self.path.clone(), body })
+    }
+}
+
+/// An item's body on its way to the journal.
+pub(super) enum Body {
+    /// Text that may still grow while it waits: `{"content_type": …, "data": {"text": …}}`.
+    Delta { content_type: Cow<'static, str>, text: String },
+    /// Anything else, as JSON text.
+    Json { kind: ItemKind, text: String },
+    /// A terminal, kept readable because it also ends the stream.
+    Done { status: DoneStatus, reason: Option<String> },
+}
+
+impl Body {
+    pub(super) fn from_item(body: ItemBody) -> Result<Self, serde_json::Error> {
+        Ok(match body {
+            ItemBody::Done { status, reason } => Self::Done { status, reason },
+            ItemBody::Data { content_type, data } if content_type.ends_with("Delta") => match delta_text(data) {
+                Ok(text) => Self::Delta { content_type, text },
+                Err(data) => Self::json(&ItemBody::Data { content_type, data })?,
+            },
+            other => Self::json(&other)?,
+        })
+    }
+
+    fn json(body: &ItemBody) -> Result<Self, serde_json::Error> {
+        Ok(Self::Json { kind: body.kind(), text: serde_json::to_string(body)? })
+    }
+
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Delta { text, .. } | Self::Json { text, .. } => text.len(),
+            Self::Done { .. } => 0,
+        }
+    }
+
+    pub(super) fn kind(&self) -> ItemKind {
+        match self {
+            Self::Delta { .. } => ItemKind::Data,
+            Self::Json { kind, .. } => *kind,
+            Self::Done { .. } => ItemKind::Done,
+        }
+    }
+
+    pub(super) fn into_json(self) -> String {
+        // Borrowed forms of the two bodies, so that a long text is not copied to be written.
+        #[derive(Serialize)]
+        struct Delta<'a> {
+            content_type: &'a str,
+            data: DeltaText<'a>,
+        }
+        #[derive(Serialize)]
+        struct DeltaText<'a> {
+            text: &'a str,
+        }
+        let written = match self {
+            Self::Json { text, .. } => Ok(text),
+            Self::Delta { content_type, text } => {
+                serde_json::to_string(&Delta { content_type: &content_type, data: DeltaText { text: &text } })
+            }
+            Self::Done { status, reason } => serde_json::to_string(&ItemBody::Done { status, reason }),
+        };
+        written.expect("strings and plain enums can always be written as JSON")
+    }
+}
+
+/// The text of `{"text": …}`; anything else is given back.
+fn delta_text(mut data: Value) -> Result<String, Value> {
+    match data.as_object_mut() {
+        Some(fields) if fields.len() == 1 => match fields.get_mut("text") {
+            Some(Value::String(text)) => Ok(std::mem::take(text)),
+            _ => Err(data),
+        },
+        _ => Err(data),
+    }
+}
+
+/// What the pump takes in.
+pub(super) enum Entry {
+    Begin { head: Box<StreamHead>, params: String, live: Arc<Live> },
+    Item { live: Arc<Live>, call: CallId, path: PluginPath, body: Body },
+    CallBegan { head: Box<CallHead>, params: String },
+    CallEnded { call: CallId, status: DoneStatus, code: Option<ErrorCode> },
+    Event { event: Arc<Event>, body: String },
+    Decided { decided: Box<Decided>, body: String },
+    /// Nothing; its acknowledgement tells that everything before it is committed.
+    Flush,
+}
+
+/// An entry in the queue, with the room it takes up and whoever waits for its commit.
+pub(super) struct Queued {
+    pub(super) entry: Entry,
+    pub(super) permit: Option<OwnedSemaphorePermit>,
+    pub(super) ack: Option<oneshot::Sender<Result<(), JournalError>>>,
+}
+
+impl Queued {
+    pub(super) fn new(entry: Entry) -> Self {
+        Self { entry, permit: None, ack: None }
+    }
+}
+
+/// A call's id within its stream: what follows the stream's own id.
+pub(super) fn call_suffix(call: &CallId) -> String {
+    let full = call.to_string();
+    full[call.stream().to_string().len()..].to_owned()
+}
+
+pub(super) fn read_item(stream: StreamId, row: &Row<'_>) -> Result<StoredItem, DbError> {
+    let call = format!("{stream}{}", row.text(0)?);
+    Ok(StoredItem {
+        call_id: call.parse().map_err(|_| mangled("items.call"))?,
+        seq: row.get(1)?,
+        path: row.text(2)?.parse().map_err(|_| mangled("items.path"))?,
+        kind: kind_from(row.get(3)?)?,
+        body: row.text(4)?.into(),
+    })
+}
+
+pub(super) fn kind_number(kind: ItemKind) -> i64 {
+    match kind {
+        ItemKind::Progress => 1,
+        ItemKind::Data => 2,
+        ItemKind::Error => 3,
+        ItemKind::Done => 4,
+    }
+}
+
+fn kind_from(number: i64) -> Result<ItemKind, DbError> {
+    match number {
+        1 => Ok(ItemKind::Progress),
+        2 => Ok(ItemKind::Data),
+        3 => Ok(ItemKind::Error),
+        4 => Ok(ItemKind::Done),
+        _ => Err(mangled("items.kind")),
+    }
+}
+
+pub(super) fn read_head(row: &Row<'_>) -> Result<(StreamHead, Option<StreamEnd>), DbError> {
+    let head = StreamHead {
+        stream: word(row.text(0)?, "streams.stream_id")?,
+        user: word(row.text(1)?, "streams.user_id")?,
+        project: row.get::<Option<String>>(2)?.map(|id| word(&id, "streams.project_id")).transpose()?,
+        surface: word(row.text(3)?, "streams.surface")?,
+        method: word(row.text(4)?, "streams.method")?,
+        params: serde_json::from_str(row.text(5)?).map_err(|_| mangled("streams.params"))?,
+        began: moment(row.get(6)?)?,
+    };
+    let Some(ended) = row.get::<Option<i64>>(7)? else { return Ok((head, None)) };
+    let end = StreamEnd {
+        status: word(row.text(8)?, "streams.status")?,
+        reason: row.get(9)?,
+        ended: moment(ended)?,
+    };
+    Ok((head, Some(end)))
+}
+
+pub(super) fn read_event(row: &Row<'_>) -> Result<Event, DbError> {
+    let optional = |index: usize| row.get::<Option<String>>(index);
+    Ok(Event {
+        kind: row.get(0)?,
+        source: row.get(1)?,
+        severity: optional(2)?.map(|text| word(&text, "records.severity")).transpose()?.unwrap_or(Severity::Info),
+        id: word(row.text(3)?, "records.event_id")?,
+        user: optional(4)?.map(|text| word(&text, "records.user_id")).transpose()?,
+        project: optional(5)?.map(|text| word(&text, "records.project_id")).transpose()?,
+        call: optional(6)?.map(|text| word(&text, "records.call_id")).transpose()?,
+        timestamp: moment(row.get(7)?)?,
+        payload: serde_json::from_str(row.text(8)?).map_err(|_| mangled("records.body"))?,
+    })
+}
+
+/// Writes a word of the wire's vocabulary, such as an enum's variant or an id.
+pub(super) fn word_of<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(text)) => text,
+        other => unreachable!("a word of the wire is a string, not {other:?}"),
+    }
+}
+
+fn word<T: DeserializeOwned>(text: &str, column: &'static str) -> Result<T, DbError> {
+    serde_json::from_value(Value::String(text.to_owned())).map_err(|_| mangled(column))
+}
+
+fn moment(millis: i64) -> Result<Timestamp, DbError> {
+    Timestamp::from_millisecond(millis).map_err(|_| mangled("a time"))
+}
+
+/// A column that holds what this version cannot have written.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` of the journal holds something unreadable")]
+struct Mangled(&'static str);
+
+pub(super) fn mangled(column: &'static str) -> DbError {
+    DbError::abort(Mangled(column))
+}

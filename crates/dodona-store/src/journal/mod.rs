@@ -1,0 +1,281 @@
+//! The journal: the append-only, durable log of items, events and decisions.
+//!
+//! Everything goes through one pump: it drains what is queued, merges neighbouring deltas,
+//! numbers the items, commits all of it in one transaction, and only then shows it to readers.
+//! While one transaction is being committed the next fills up, so the price of durability is
+//! shared by whoever is writing at the time.
+//!
+//! A live stream keeps its newest items in a small ring; a reader that falls behind the ring
+//! reads from the database. No reader, however slow, holds memory or holds up a writer.
+//!
+//! Bounds: queued entries hold permits for their bytes until they are committed, and a writer
+//! waits for permits. Terminals take none, because they are written where nothing can wait (a
+//! call that is dropped still gets its terminal); there are at most as many as calls.
+
+mod entry;
+mod live;
+mod pump;
+mod reader;
+mod recovery;
+mod redact;
+mod retention;
+mod schema;
+mod writer;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dodona_proto::{CallId, DoneStatus, ErrorCode, Event, StreamId};
+use serde_json::Value;
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
+
+use crate::{Db, DbError, Durability, MigrateError, Store};
+use entry::{Entry, Queued};
+use live::Live;
+
+pub use entry::{CallHead, Decided, DecidedKind, StoredItem, StreamEnd, StreamHead};
+pub use reader::StreamReader;
+pub use recovery::Recovered;
+pub use redact::Redactor;
+pub use retention::{Pruned, Retention};
+pub use writer::{Ready, StreamWriter};
+
+/// The journal's own file.
+const FILE: &str = "journal.db";
+
+/// How many events wait for a subscriber before the oldest are dropped for it.
+const EVENT_BACKLOG: usize = 1024;
+
+/// Why the journal did not do its part.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// It could not be opened.
+    #[error("could not open the journal")]
+    Open(#[source] Arc<MigrateError>),
+    /// The database refused a write or a read.
+    #[error("the journal's database does not do its part")]
+    Database(#[from] DbError),
+    /// One entry is larger than the journal takes.
+    #[error("an item of {size} bytes is larger than the {limit} a journal entry may have")]
+    TooLarge {
+        /// How large it is.
+        size: usize,
+        /// How large it may be.
+        limit: usize,
+    },
+    /// An earlier item of this stream could not be stored, so nothing may follow it.
+    #[error("an earlier item of this stream could not be stored")]
+    StreamFailed,
+    /// The journal is closed: the server is stopping.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+/// How large queues and rings may grow.
+#[derive(Debug, Clone)]
+pub struct JournalOptions {
+    /// Bytes of entries that may wait for their commit.
+    pub queue_bytes: usize,
+    /// Bytes of one entry.
+    pub entry_bytes: usize,
+    /// Items of one live stream kept in memory for its readers.
+    pub ring_items: usize,
+    /// Bytes of the same.
+    pub ring_bytes: usize,
+    /// What must never be written.
+    pub redactor: Redactor,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        Self {
+            queue_bytes: 8 << 20,
+            entry_bytes: 1 << 20,
+            ring_items: 256,
+            ring_bytes: 256 << 10,
+            redactor: Redactor::default(),
+        }
+    }
+}
+
+/// The journal. Cheap to clone.
+#[derive(Clone)]
+pub struct Journal {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    db: Db,
+    queue: mpsc::UnboundedSender<Queued>,
+    permits: Arc<Semaphore>,
+    live: Arc<Mutex<HashMap<StreamId, Arc<Live>>>>,
+    events: broadcast::Sender<Arc<Event>>,
+    options: JournalOptions,
+    recovered: Recovered,
+}
+
+impl Journal {
+    /// Opens the journal of a store, closes what an earlier process left open, and starts the
+    /// pump on the current runtime.
+    pub async fn open(store: &Store, options: JournalOptions) -> Result<Self, JournalError> {
+        let db = store.database(FILE, Durability::Full);
+        db.migrate(schema::MIGRATIONS).await.map_err(|error| JournalError::Open(Arc::new(error)))?;
+        let recovered = recovery::close_interrupted(&db).await?;
+        let (queue, entries) = mpsc::unbounded_channel();
+        let (events, _) = broadcast::channel(EVENT_BACKLOG);
+        let live = Arc::new(Mutex::new(HashMap::new()));
+        let next_stream = db.read(|tx| tx.query_one(schema::NEXT_STREAM, (), |row| row.get(0))).await?;
+        let pump = pump::Pump::new(db.clone(), Arc::clone(&live), events.clone(), next_stream);
+        tokio::spawn(pump.run(entries));
+        let permits = Arc::new(Semaphore::new(options.queue_bytes));
+        Ok(Self { inner: Arc::new(Inner { db, queue, permits, live, events, options, recovered }) })
+    }
+
+    /// What was found open when the journal was opened, and closed.
+    pub fn recovered(&self) -> Recovered {
+        self.inner.recovered
+    }
+
+    /// Begins a stream. Returns once that is committed, so that an id which was handed out is
+    /// known after any crash.
+    pub async fn begin_stream(&self, mut head: StreamHead) -> Result<StreamWriter, JournalError> {
+        self.inner.options.redactor.value(&mut head.params);
+        let options = &self.inner.options;
+        let live = Arc::new(Live::new(head.stream, options.ring_items, options.ring_bytes));
+        let params = head.params.to_string();
+        let size = params.len();
+        self.commit(Entry::Begin { head: Box::new(head), params, live: Arc::clone(&live) }, size).await?;
+        Ok(StreamWriter::new(self.clone(), live))
+    }
+
+    /// Notes that a call of a mutating method began. Returns once it is queued.
+    pub async fn begin_call(&self, mut head: CallHead) -> Result<(), JournalError> {
+        self.inner.options.redactor.value(&mut head.params);
+        let params = head.params.to_string();
+        let size = params.len();
+        self.queue(Entry::CallBegan { head: Box::new(head), params }, size).await
+    }
+
+    /// Notes how such a call ended. Returns once that is committed.
+    pub async fn end_call(&self, call: CallId, status: DoneStatus, code: Option<ErrorCode>) -> Result<(), JournalError> {
+        self.commit(Entry::CallEnded { call, status, code }, 0).await
+    }
+
+    /// As [`Journal::end_call`], for a call that was dropped: nobody waits for the commit.
+    pub fn end_dropped_call(&self, call: CallId) {
+        let entry = Entry::CallEnded { call, status: DoneStatus::Cancelled, code: Some(ErrorCode::Cancelled) };
+        self.push(Queued::new(entry));
+    }
+
+    /// Journals an event; the pump tells the subscribers once it is committed. Returns once it
+    /// is queued.
+    pub async fn publish(&self, mut event: Event) -> Result<(), JournalError> {
+        self.inner.options.redactor.value(&mut event.payload);
+        let body = event.payload.to_string();
+        let size = body.len();
+        self.queue(Entry::Event { event: Arc::new(event), body }, size).await
+    }
+
+    /// Everything published from now on.
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.inner.events.subscribe()
+    }
+
+    /// Journals the input of a trigger or a decision. Returns once it is queued.
+    pub async fn note(&self, mut decided: Decided) -> Result<(), JournalError> {
+        self.inner.options.redactor.value(&mut decided.body);
+        let body = decided.body.to_string();
+        let size = body.len();
+        self.queue(Entry::Decided { decided: Box::new(decided), body }, size).await
+    }
+
+    /// A reader of a stream from after item `after`; `None` when there is no such stream.
+    pub async fn reader(&self, stream: StreamId, after: u64) -> Result<Option<StreamReader>, JournalError> {
+        // Asked in this order, a stream that ends in between is found in the database.
+        let live = self.live(stream);
+        match self.head(stream).await? {
+            Some((_, end)) => Ok(Some(StreamReader::new(self.inner.db.clone(), stream, live, end.is_some(), after))),
+            None => Ok(None),
+        }
+    }
+
+    /// What is known of a stream, and how it ended if it did.
+    pub async fn head(&self, stream: StreamId) -> Result<Option<(StreamHead, Option<StreamEnd>)>, JournalError> {
+        let id = stream.to_string();
+        Ok(self.inner.db.read(move |tx| tx.query_opt(schema::STREAM_HEAD, (id.as_str(),), entry::read_head)).await?)
+    }
+
+    /// Events of the newest `limit`, oldest first, whose type is `prefix` or lies below it.
+    pub async fn recent_events(&self, prefix: &str, limit: u32) -> Result<Vec<Event>, JournalError> {
+        let (exact, below) = (prefix.to_owned(), format!("{}.", prefix));
+        let mut events = self
+            .inner
+            .db
+            .read(move |tx| tx.query(schema::RECENT_EVENTS, (exact.as_str(), below.as_str(), limit), entry::read_event))
+            .await?;
+        events.reverse();
+        Ok(events)
+    }
+
+    /// Removes what `retention` no longer keeps.
+    pub async fn prune(&self, retention: Retention) -> Result<Pruned, JournalError> {
+        Ok(retention::prune(&self.inner.db, retention).await?)
+    }
+
+    /// Waits until everything queued so far is committed.
+    pub async fn flush(&self) -> Result<(), JournalError> {
+        self.commit(Entry::Flush, 0).await
+    }
+
+    /// Bytes of entries that wait for their commit.
+    pub fn backlog(&self) -> usize {
+        self.inner.options.queue_bytes - self.inner.permits.available_permits()
+    }
+
+    fn live(&self, stream: StreamId) -> Option<Arc<Live>> {
+        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).get(&stream).cloned()
+    }
+
+    /// Queues an entry once there is room for its bytes.
+    async fn queue(&self, entry: Entry, size: usize) -> Result<(), JournalError> {
+        let mut queued = Queued::new(entry);
+        queued.permit = self.room(size).await?;
+        self.push(queued);
+        Ok(())
+    }
+
+    /// Queues an entry and waits for its commit.
+    async fn commit(&self, entry: Entry, size: usize) -> Result<(), JournalError> {
+        let (done, committed) = oneshot::channel();
+        let mut queued = Queued::new(entry);
+        queued.permit = self.room(size).await?;
+        queued.ack = Some(done);
+        self.push(queued);
+        committed.await.unwrap_or(Err(JournalError::Closed))
+    }
+
+    async fn room(&self, size: usize) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, JournalError> {
+        let limit = self.inner.options.entry_bytes;
+        if size > limit {
+            return Err(JournalError::TooLarge { size, limit });
+        }
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        let permit = Arc::clone(&self.inner.permits).acquire_many_owned(size).await;
+        permit.map(Some).map_err(|_| JournalError::Closed)
+    }
+
+    fn push(&self, queued: Queued) {
+        // Fails only after the pump has ended with the runtime; whoever waits for the commit
+        // learns it from the dropped acknowledgement.
+        let _ = self.inner.queue.send(queued);
+    }
+
+    pub(self) fn redact(&self, value: &mut Value) {
+        self.inner.options.redactor.value(value);
+    }
+
+    pub(self) fn redact_text(&self, text: &mut String) {
+        self.inner.options.redactor.text(text);
+    }
+}

@@ -1,0 +1,83 @@
+//! The reading end of a stream.
+
+use std::sync::Arc;
+
+use dodona_proto::StreamId;
+use tokio::sync::watch;
+
+use super::entry::{StoredItem, read_item};
+use super::live::{Live, Tail, TailState};
+use super::{JournalError, schema};
+use crate::Db;
+
+/// How many items one step hands out at most.
+const PAGE: u32 = 256;
+
+/// Reads a stream by sequence number: what is stored, then what comes. Holds nothing but its
+/// place, so a reader that stops reading costs nothing.
+pub struct StreamReader {
+    db: Db,
+    stream: StreamId,
+    live: Option<(Arc<Live>, watch::Receiver<Tail>)>,
+    after: u64,
+    ended: bool,
+}
+
+impl StreamReader {
+    pub(super) fn new(db: Db, stream: StreamId, live: Option<Arc<Live>>, ended: bool, after: u64) -> Self {
+        let live = live.filter(|_| !ended).map(|live| {
+            let tail = live.watch();
+            (live, tail)
+        });
+        Self { db, stream, live, after, ended: false }
+    }
+
+    /// The number of the last item handed out.
+    pub fn position(&self) -> u64 {
+        self.after
+    }
+
+    /// The next items, at least one; `None` after the terminal. Waits for items that are yet to
+    /// come. Can be dropped and called again without losing or repeating any.
+    pub async fn next(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, JournalError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let items = match self.from_ring().await? {
+            Some(items) => items,
+            None => self.from_database().await?,
+        };
+        let Some(last) = items.last() else {
+            // A finished stream that has nothing (more) to show.
+            self.ended = true;
+            return Ok(None);
+        };
+        self.after = last.seq;
+        self.ended = last.ends_stream();
+        Ok(Some(items))
+    }
+
+    /// Waits for something new in a live stream; `None` when it must come from the database.
+    async fn from_ring(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, JournalError> {
+        let Some((live, tail)) = &mut self.live else { return Ok(None) };
+        let after = self.after;
+        let reached = tail.wait_for(|tail| tail.seq > after || tail.state != TailState::Open).await;
+        let reached = *reached.map_err(|_| JournalError::Closed)?;
+        if reached.seq > after {
+            return Ok(live.after(after, reached.seq, PAGE as usize));
+        }
+        match reached.state {
+            TailState::Failed => Err(JournalError::StreamFailed),
+            TailState::Ended | TailState::Open => Ok(None),
+        }
+    }
+
+    async fn from_database(&self) -> Result<Vec<Arc<StoredItem>>, JournalError> {
+        let (stream, after) = (self.stream, self.after);
+        let id = stream.to_string();
+        let read = self.db.read(move |tx| {
+            tx.query(schema::READ_ITEMS, (id.as_str(), after, PAGE), |row| Ok(Arc::new(read_item(stream, row)?)))
+        });
+        Ok(read.await?)
+    }
+}

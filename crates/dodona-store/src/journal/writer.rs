@@ -1,0 +1,74 @@
+//! The writing end of a stream.
+
+use std::sync::Arc;
+
+use dodona_proto::{CallId, DoneStatus, ItemBody, PluginPath, StreamId};
+
+use super::entry::{Body, Entry, Queued};
+use super::live::{Live, TailState};
+use super::{Journal, JournalError};
+
+/// Appends items to one stream. Cheap to clone.
+#[derive(Clone)]
+pub struct StreamWriter {
+    journal: Journal,
+    live: Arc<Live>,
+}
+
+/// An item that has its room in the queue and only has to be put there, which cannot fail or
+/// wait. Lets a caller decide under a lock whether the item may still be sent.
+pub struct Ready {
+    queued: Queued,
+    journal: Journal,
+}
+
+impl Ready {
+    /// Puts the item into the queue.
+    pub fn send(self) {
+        self.journal.push(self.queued);
+    }
+}
+
+impl StreamWriter {
+    pub(super) fn new(journal: Journal, live: Arc<Live>) -> Self {
+        Self { journal, live }
+    }
+
+    /// Which stream.
+    pub fn stream(&self) -> StreamId {
+        self.live.id
+    }
+
+    /// Waits until there is room for an item. It has no number yet: that comes with its place
+    /// in a transaction.
+    pub async fn reserve(&self, call: CallId, path: &PluginPath, mut body: ItemBody) -> Result<Ready, JournalError> {
+        if self.live.state() == TailState::Failed {
+            return Err(JournalError::StreamFailed);
+        }
+        match &mut body {
+            ItemBody::Progress { message, .. } => self.journal.redact_text(message),
+            ItemBody::Data { data, .. } => self.journal.redact(data),
+            ItemBody::Error { error, .. } => self.journal.redact_text(error),
+            ItemBody::Done { .. } => {}
+        }
+        let body = Body::from_item(body).expect("a JSON value can always be written as JSON");
+        let permit = self.journal.room(body.size()).await?;
+        let entry = Entry::Item { live: Arc::clone(&self.live), call, path: path.clone(), body };
+        Ok(Ready { queued: Queued { permit, ..Queued::new(entry) }, journal: self.journal.clone() })
+    }
+
+    /// Appends the terminal of a call. Never waits, so that a call that is being dropped can
+    /// still end properly.
+    pub fn end(&self, call: CallId, path: &PluginPath, status: DoneStatus, reason: Option<String>) {
+        let body = Body::Done { status, reason };
+        let entry = Entry::Item { live: Arc::clone(&self.live), call, path: path.clone(), body };
+        self.journal.push(Queued::new(entry));
+    }
+
+    /// Completes when an item of this stream could not be stored.
+    pub async fn failed(&self) {
+        let mut tail = self.live.watch();
+        // The sender lives as long as `self.live`.
+        let _ = tail.wait_for(|tail| tail.state == TailState::Failed).await;
+    }
+}
