@@ -91,7 +91,7 @@ fn one(data_dir: &Path, options: &Arc<StoreOptions>, file: String) -> DatabaseRe
         durability: Durability::Full,
         options,
     };
-    let (version, problems) = match Session::reader(&target) {
+    let (version, problems) = match Session::snapshot(&target) {
         Ok(session) => examine(&session),
         Err(error) => (None, vec![in_full(&error)]),
     };

@@ -87,15 +87,15 @@ pub(crate) fn file_access(file: &str, error: &io::Error) -> DbError {
     }
 }
 
-/// What the engine said, without its types.
+/// What the engine said, without its types and without the statement, which our errors quote.
 pub(crate) fn cause(error: &rusqlite::Error) -> Cause {
-    match error {
-        rusqlite::Error::SqliteFailure(failure, message) => {
-            let text = message.clone().unwrap_or_else(|| failure.to_string());
-            Cause::new(format!("{text} (code {})", failure.extended_code))
-        }
-        other => Cause::new(other.to_string()),
-    }
+    let (failure, message) = match error {
+        rusqlite::Error::SqliteFailure(failure, Some(message)) => (failure, message.clone()),
+        rusqlite::Error::SqliteFailure(failure, None) => (failure, failure.to_string()),
+        rusqlite::Error::SqlInputError { error, msg, .. } => (error, msg.clone()),
+        other => return Cause::new(other.to_string()),
+    };
+    Cause::new(format!("{message} (code {})", failure.extended_code))
 }
 
 /// The beginning of a statement, long enough to recognise it by.

@@ -73,6 +73,13 @@ impl Session {
         Ok(session)
     }
 
+    /// Opens the database as `reader` does, inside a read transaction.
+    pub(crate) fn snapshot(target: &Target) -> Result<Self, DbError> {
+        let session = Session::reader(target)?;
+        session.control("BEGIN")?;
+        Ok(session)
+    }
+
     fn open(target: &Target, access: Access) -> Result<Self, DbError> {
         let flags = match access {
             Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -146,7 +153,7 @@ impl Session {
         self.as_guest(|_| self.control(sql))
     }
 
-    /// Runs our own statements with values and answers.
+    /// For our own statements with values and answers, inside the transaction that has been begun.
     pub(crate) fn tx(&self) -> Tx<'_> {
         Tx::new(&self.conn, &self.file, self.access)
     }

@@ -89,6 +89,14 @@ impl<'a> Tx<'a> {
     }
 
     fn prepare(&self, sql: &str, params: &impl Params) -> Result<CachedStatement<'a>, DbError> {
+        if self.conn.is_autocommit() {
+            // The engine has undone the transaction, and the caller ignored the error that said
+            // so. What it does next would be stored at once and without the rest.
+            return Err(DbError::Commit {
+                file: self.file.to_owned(),
+                source: None,
+            });
+        }
         let mut statement = self
             .conn
             .prepare_cached(sql)

@@ -140,6 +140,7 @@ impl Writer {
     fn shared_fate(&self, error: Option<DbError>) -> DbError {
         match error {
             Some(error) if error.is_environmental() => error,
+            Some(error @ DbError::Commit { .. }) => error,
             other => DbError::Commit {
                 file: self.target.file.clone(),
                 source: other.map(Arc::new),

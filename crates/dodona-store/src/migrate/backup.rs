@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::MigrateError;
 use crate::classify;
-use crate::error::{Cause, DbError};
+use crate::error::Cause;
 use crate::files;
 use crate::session::Session;
 use crate::target::Target;
@@ -18,12 +18,8 @@ use crate::target::Target;
 /// How many copies of one database are kept.
 const KEPT: usize = 3;
 
-/// Copies a database that has anything in it, and drops copies that have become too many.
+/// Copies a database, and drops copies that have become too many.
 pub(super) fn before(target: &Target, session: &Session, version: u32) -> Result<(), MigrateError> {
-    let empty = is_empty(session).map_err(|source| super::transaction(target, source))?;
-    if empty {
-        return Ok(());
-    }
     let backup = sibling(&target.path, &format!(".before-v{version}.bak"));
     let failed = |source| MigrateError::Backup {
         file: target.file.clone(),
@@ -38,13 +34,6 @@ pub(super) fn before(target: &Target, session: &Session, version: u32) -> Result
         tracing::warn!(file = target.file, %error, "could not remove old backups");
     }
     Ok(())
-}
-
-fn is_empty(session: &Session) -> Result<bool, DbError> {
-    let anything = session
-        .tx()
-        .query_opt("SELECT 1 FROM sqlite_schema", (), |_| Ok(()))?;
-    Ok(anything.is_none())
 }
 
 /// Copies page by page, what is still in the log included. Copying through SQL instead would

@@ -10,24 +10,41 @@ use crate::error::DbError;
 use crate::session::Session;
 use crate::target::Target;
 
+/// What a database was found to have had.
+#[derive(Default)]
+pub(super) struct History {
+    applied: Vec<Applied>,
+    /// Whether there is anything in the database, recorded here or not.
+    pub(super) has_content: bool,
+}
+
 /// A migration as recorded when it was applied.
-pub(super) struct Applied {
+struct Applied {
     version: u32,
     checksum: String,
 }
 
 /// Reads the record without changing anything; a database that does not exist has an empty one.
-pub(super) fn read(target: &Target) -> Result<Vec<Applied>, MigrateError> {
-    if fs::metadata(&target.path).is_ok_and(|file| file.len() > 0) {
-        Session::reader(target)
-            .and_then(|session| applied(&session))
-            .map_err(|source| MigrateError::Inspect {
-                file: target.file.clone(),
-                source,
-            })
-    } else {
-        Ok(Vec::new())
+pub(super) fn read(target: &Target) -> Result<History, MigrateError> {
+    if !fs::metadata(&target.path).is_ok_and(|file| file.len() > 0) {
+        return Ok(History::default());
     }
+    let look = |session: Session| {
+        let applied = applied(&session)?;
+        let anything = session
+            .tx()
+            .query_opt("SELECT 1 FROM sqlite_schema", (), |_| Ok(()))?;
+        Ok(History {
+            applied,
+            has_content: anything.is_some(),
+        })
+    };
+    Session::snapshot(target)
+        .and_then(look)
+        .map_err(|source| MigrateError::Inspect {
+            file: target.file.clone(),
+            source,
+        })
 }
 
 fn applied(session: &Session) -> Result<Vec<Applied>, DbError> {
@@ -57,9 +74,10 @@ pub(crate) fn version(session: &Session) -> Result<u32, DbError> {
 /// Which migrations the database has not had, if it is one that this list belongs to.
 pub(super) fn pending<'m>(
     target: &Target,
-    applied: &[Applied],
+    history: &History,
     migrations: &'m [Migration],
 ) -> Result<&'m [Migration], MigrateError> {
+    let applied = &history.applied;
     let file = || target.file.clone();
     let known = migrations.last().map_or(0, |newest| newest.version);
     let found = applied.last().map_or(0, |newest| newest.version);

@@ -42,14 +42,16 @@ pub(crate) fn run(target: &Target, migrations: &[Migration]) -> Result<(), Migra
     check_numbering(target, migrations)?;
     // Looked up through a connection that cannot write, so that a database to be refused stays
     // as it is, to the byte.
-    let applied = history::read(target)?;
-    let pending = history::pending(target, &applied, migrations)?;
+    let history = history::read(target)?;
+    let pending = history::pending(target, &history, migrations)?;
     let Some(last) = pending.last() else {
         return Ok(());
     };
 
     let session = begin(target).map_err(|source| transaction(target, source))?;
-    backup::before(target, &session, last.version)?;
+    if history.has_content {
+        backup::before(target, &session, last.version)?;
+    }
     apply(target, &session, pending)
 }
 
