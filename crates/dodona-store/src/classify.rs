@@ -105,3 +105,60 @@ pub(crate) fn quote(sql: &str) -> String {
         None => sql.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The variant's name, which is what a caller matches on.
+    fn variant(error: &DbError) -> String {
+        let text = format!("{error:?}");
+        text.split(' ').next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn each_code_of_the_engine_has_the_variant_a_caller_can_act_on() {
+        for (code, expected) in [
+            (ffi::SQLITE_BUSY, "Busy"),
+            (ffi::SQLITE_BUSY_SNAPSHOT, "Busy"),
+            (ffi::SQLITE_LOCKED, "Busy"),
+            (ffi::SQLITE_PROTOCOL, "Busy"),
+            (ffi::SQLITE_FULL, "Full"),
+            (ffi::SQLITE_READONLY, "ReadOnly"),
+            (ffi::SQLITE_READONLY_DIRECTORY, "ReadOnly"),
+            (ffi::SQLITE_PERM, "ReadOnly"),
+            (ffi::SQLITE_CORRUPT, "Corrupt"),
+            (ffi::SQLITE_CORRUPT_INDEX, "Corrupt"),
+            (ffi::SQLITE_NOTADB, "Corrupt"),
+            (ffi::SQLITE_IOERR_FSYNC, "Io"),
+            (ffi::SQLITE_CANTOPEN, "Open"),
+            (ffi::SQLITE_CONSTRAINT_UNIQUE, "Constraint"),
+            (ffi::SQLITE_AUTH, "Statement"),
+            (ffi::SQLITE_ERROR, "Statement"),
+        ] {
+            let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let error = statement("hub.db", "SELECT 1", &failure);
+            assert_eq!(variant(&error), expected, "code {code}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_system_error_has_the_variant_a_caller_can_act_on() {
+        for (kind, expected) in [
+            (io::ErrorKind::PermissionDenied, "ReadOnly"),
+            (io::ErrorKind::ReadOnlyFilesystem, "ReadOnly"),
+            (io::ErrorKind::StorageFull, "Full"),
+            (io::ErrorKind::QuotaExceeded, "Full"),
+            (io::ErrorKind::NotADirectory, "Open"),
+        ] {
+            let error = file_access("hub.db", &io::Error::from(kind));
+            assert_eq!(variant(&error), expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_statement_is_quoted_by_its_beginning() {
+        let quoted = quote(&"é".repeat(QUOTED_SQL + 1));
+        assert_eq!(quoted, "é".repeat(QUOTED_SQL) + "…");
+    }
+}

@@ -5,7 +5,9 @@ use std::error::Error;
 use dodona_store::{Db, DbError, StoreOptions};
 use rusqlite::Connection;
 
-use crate::support::{Scratch, add_note, held_writer, note_bodies, options, queue, write_note};
+use crate::support::{
+    NOTES, Scratch, add_note, held_writer, note_bodies, options, queue, write_note,
+};
 
 fn small() -> Scratch {
     Scratch::with(StoreOptions {
@@ -90,18 +92,22 @@ async fn a_folder_that_may_not_be_written_is_reported_as_read_only() {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new();
-    fs::create_dir(scratch.path("locked")).unwrap();
-    fs::set_permissions(scratch.path("locked"), Permissions::from_mode(0o500)).unwrap();
-    if fs::write(scratch.path("locked/probe"), "").is_ok() {
+    scratch.db("locked/old.db").migrate(NOTES).await.unwrap();
+    let scratch = scratch.restart().await;
+    let folder = scratch.path("locked");
+    fs::set_permissions(&folder, Permissions::from_mode(0o500)).unwrap();
+    if fs::write(folder.join("probe"), "").is_ok() {
         // The superuser may write anywhere; the kinds of error are mapped in a test of their own.
         return;
     }
-    let error = scratch
-        .db("locked/new.db")
-        .write(|_| Ok(()))
-        .await
-        .unwrap_err();
-    assert!(matches!(error, DbError::ReadOnly { .. }), "{error:?}");
+    for file in ["locked/new.db", "locked/old.db"] {
+        let error = scratch.db(file).write(|_| Ok(())).await.unwrap_err();
+        assert!(
+            matches!(error, DbError::ReadOnly { .. }),
+            "{file}: {error:?}"
+        );
+    }
+    fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
 }
 
 #[tokio::test]
