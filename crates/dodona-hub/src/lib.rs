@@ -1,1 +1,54 @@
-//! The host: roster, the one dispatcher, call tree, limits, streams, bus.
+//! The host: it activates plugins and runs their methods.
+//!
+//! Start from [`Hub`]. Every surface, and every call between plugins, goes through the one
+//! dispatcher behind [`Hub::call`] and [`Hub::open`]: authorise → limit → find → validate → gate
+//! → run → guard.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use dodona_hub::{Hub, HubConfig, Request, echo};
+//! use dodona_proto::{Principal, Scopes, Surface, UserId};
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let hub = Hub::start(folder.path(), HubConfig::default(), vec![Arc::new(echo::EchoPlugin::default())]).await?;
+//! let alice = Arc::new(Principal { user: UserId::new("alice")?, scopes: Scopes::all(), surface: Surface::Internal });
+//! let said = hub.call(Request::new(alice, "echo.say", json!({"text": "hello"}))).await?;
+//! assert_eq!(said, json!({"text": "hello"}));
+//! hub.stop(std::time::Duration::from_secs(1)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it does not do
+//!
+//! It knows no wire and no plugin but its own two, `hub` and `echo`; it opens no socket, reads no
+//! configuration file and prints nothing.
+
+mod admit;
+mod attendance;
+mod bus;
+mod cancel;
+mod config;
+mod database;
+pub mod echo;
+mod hub;
+mod limits;
+mod methods;
+mod node;
+mod projects;
+mod request;
+mod roster;
+mod router;
+mod run;
+mod stream;
+mod tree;
+mod validate;
+
+pub use cancel::CancelTarget;
+pub use config::{HubConfig, Limit, LimitsConfig};
+pub use hub::{Health, Hub, StartError};
+pub use request::{Keep, Request};
+pub use stream::{CallStream, Reader};

@@ -1,4 +1,4 @@
-//! From an impl block to `fn methods`.
+//! From an impl block to `fn plugin_methods`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -46,7 +46,7 @@ pub(crate) fn plugin(args: TokenStream, block: TokenStream) -> syn::Result<Token
 
         impl #impl_generics #ty #where_clause {
             /// The methods of this plugin: what surfaces need to know, and what the hub runs.
-            pub(crate) fn methods(
+            pub(crate) fn plugin_methods(
                 self: &::std::sync::Arc<Self>,
             ) -> ::std::result::Result<::std::vec::Vec<::dodona_plugin::Method>, ::dodona_plugin::ContractError> {
                 ::std::result::Result::Ok(::std::vec![#(#methods),*])

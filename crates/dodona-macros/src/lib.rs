@@ -1,7 +1,7 @@
 //! `#[plugin]` and `#[method]`: an impl block of plain async functions becomes descriptors and
 //! closures.
 //!
-//! ```ignore
+//! ```text
 //! #[plugin(name = "echo")]
 //! impl Echo {
 //!     /// Says it back.
@@ -14,7 +14,7 @@
 //! }
 //! ```
 //!
-//! adds `Echo::methods(self: &Arc<Self>) -> Result<Vec<Method>, ContractError>`. What a method
+//! adds `Echo::plugin_methods(self: &Arc<Self>) -> Result<Vec<Method>, ContractError>`. What a method
 //! may say: `scope = "plugin:access"`, `mutates`, `timeout_ms = 5000`, and
 //! `tool(category = "vault", agents = ["oracle"], approval)`. A method is streaming when it takes
 //! an `Emitter<T>` or returns `impl Stream<Item = Result<T, E>>`.
@@ -30,7 +30,7 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Turns the `#[method]` functions of an impl block into `fn methods`. See the crate's docs.
+/// Turns the `#[method]` functions of an impl block into `fn plugin_methods`. See the crate's docs.
 #[proc_macro_attribute]
 pub fn plugin(args: TokenStream, block: TokenStream) -> TokenStream {
     expand::plugin(args.into(), block.into())

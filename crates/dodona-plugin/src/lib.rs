@@ -37,10 +37,10 @@
 //!     fn name(&self) -> &'static str { "greeter" }
 //!     fn version(&self) -> &'static str { "1.0.0" }
 //!     fn activate(&self, _ctx: PluginContext) -> activation::Activating<'_> {
-//!         Box::pin(async { Ok(Contribution::new().methods(Arc::new(Greeter).methods()?)) })
+//!         Box::pin(async { Ok(Contribution::new().methods(Arc::new(Greeter).plugin_methods()?)) })
 //!     }
 //! }
-//! # let methods = Arc::new(Greeter).methods()?;
+//! # let methods = Arc::new(Greeter).plugin_methods()?;
 //! # assert_eq!(methods[0].descriptor().description, "Greets somebody by name.");
 //! # Ok::<(), dodona_plugin::ContractError>(())
 //! ```
@@ -68,3 +68,4 @@ pub use dodona_store as store;
 pub use emitter::{Emitter, forward};
 pub use futures_util::future::BoxFuture;
 pub use method::{ContractError, Handler, Method, MethodSpec, NoParams, ToolSpec};
+pub use schema::hash as schema_hash;

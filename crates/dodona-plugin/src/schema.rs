@@ -30,7 +30,7 @@ pub(crate) fn close(schema: &mut Value) {
 }
 
 /// SHA-256 of a value's canonical JSON (keys sorted, no white space), in hex.
-pub(crate) fn hash(value: &Value) -> String {
+pub fn hash(value: &Value) -> String {
     let canonical = canonical(value).to_string();
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(canonical.as_bytes()) {

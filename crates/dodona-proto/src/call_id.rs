@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ pub const MAX_NESTING: usize = 15;
 /// Identifies a root call and the stream of items it and everything below it emit.
 ///
 /// Random and 122 bits wide: it cannot be guessed, and it is checked against its owner anyway.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamId(Uuid);
 
@@ -32,6 +33,11 @@ impl StreamId {
             depth: 0,
             ordinals: [0; MAX_NESTING],
         }
+    }
+
+    /// A byte that differs between streams, for spreading them over shards.
+    pub fn first_byte(self) -> u8 {
+        self.0.as_bytes()[0]
     }
 
     /// The first eight digits: enough for people to tell calls apart.
@@ -100,7 +106,7 @@ pub enum CallIdError {
 /// The root of stream `s` prints as `s`; its third child as `s.3`; that one's first as `s.3.1`.
 /// Ordinals count per parent, so a replayed query gives its calls the same ids whatever the
 /// timing of parallel branches.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct CallId {
     stream: StreamId,

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{MethodName, Scope};
 
 /// Everything a surface needs to offer a method: made once, at activation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MethodDescriptor {
     /// `plugin.verb`.
     pub name: MethodName,
@@ -35,7 +36,7 @@ pub struct MethodDescriptor {
 }
 
 /// How a method answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MethodKind {
     /// One result.
@@ -45,7 +46,7 @@ pub enum MethodKind {
 }
 
 /// Whether a method changes anything. Calls of mutating ones are journaled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mutation {
     /// It only looks.
@@ -55,7 +56,7 @@ pub enum Mutation {
 }
 
 /// Says that agents may use a method, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolMark {
     /// Where it belongs.
     pub category: ToolCategory,
@@ -66,7 +67,7 @@ pub struct ToolMark {
 }
 
 /// Where a tool belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolCategory {
     /// Notes.
@@ -82,7 +83,7 @@ pub enum ToolCategory {
 }
 
 /// Whether a person must agree.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
     /// No.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest a single name may be.
@@ -96,7 +97,7 @@ macro_rules! text_newtype {
 pub(crate) use text_newtype;
 
 /// The name of a plugin, such as `vault`. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct PluginName(Arc<str>);
 
@@ -123,7 +124,7 @@ impl FromStr for PluginName {
 text_newtype!(PluginName);
 
 /// The name of a method, `plugin.verb`. Cheap to clone.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct MethodName {
     full: Arc<str>,

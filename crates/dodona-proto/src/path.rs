@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call_id::MAX_NESTING;
@@ -25,7 +26,7 @@ pub enum PathError {
 ///
 /// The hub sets it; a plugin never does. Held as the dotted text that goes over the wire, so
 /// that sending an item formats nothing and cloning copies a pointer.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct PluginPath(Arc<str>);
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{NameError, check_segment, text_newtype};
@@ -11,7 +12,7 @@ use crate::name::{NameError, check_segment, text_newtype};
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(Arc<str>);
 
@@ -50,7 +51,7 @@ text_id!(
 
 /// Where a root call came in. Threads take their author from it, approvals whether somebody can
 /// answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Surface {
     /// The command line.
@@ -79,7 +80,7 @@ pub enum ScopeError {
 }
 
 /// A right, `plugin:access`: what a method asks for. In a grant, either part may be `*`.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Scope(Arc<str>);
 
@@ -124,7 +125,7 @@ impl FromStr for Scope {
 text_newtype!(Scope);
 
 /// What a principal was granted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Scopes(Vec<Scope>);
 

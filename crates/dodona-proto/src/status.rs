@@ -1,12 +1,13 @@
 //! What the hub says about itself.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CallId, MethodName, PluginName, PluginPath, UserId};
 
 /// Where a plugin is in its life, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginStatus {
     /// Which plugin.
     pub name: PluginName,
@@ -19,7 +20,7 @@ pub struct PluginStatus {
 }
 
 /// The states of a plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginState {
     /// Named by the roster or found in a directory.
@@ -37,7 +38,7 @@ pub enum PluginState {
 }
 
 /// A running call, as `hub.calls` lists it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallSummary {
     /// Which call.
     pub call_id: CallId,

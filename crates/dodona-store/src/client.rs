@@ -11,18 +11,44 @@ use crate::journal::JournalError;
 impl From<DbError> for CallError {
     fn from(error: DbError) -> Self {
         let (code, message, hint) = match &error {
-            DbError::Busy { .. } => (ErrorCode::Storage, "the database is busy", "try again in a moment"),
-            DbError::Full { .. } => (ErrorCode::Storage, "the disk is full", "free some disk space and try again"),
-            DbError::ReadOnly { .. } => {
-                (ErrorCode::Storage, "the data directory is read-only", "check its permissions")
+            DbError::Busy { .. } => (
+                ErrorCode::Storage,
+                "the database is busy",
+                "try again in a moment",
+            ),
+            DbError::Full { .. } => (
+                ErrorCode::Storage,
+                "the disk is full",
+                "free some disk space and try again",
+            ),
+            DbError::ReadOnly { .. } => (
+                ErrorCode::Storage,
+                "the data directory is read-only",
+                "check its permissions",
+            ),
+            DbError::Corrupt { .. } => (
+                ErrorCode::Storage,
+                "a database is damaged",
+                "run `dodona doctor`",
+            ),
+            DbError::Open { .. } | DbError::Io { .. } | DbError::Spawn { .. } => (
+                ErrorCode::Storage,
+                "the disk did not do its part",
+                "run `dodona doctor`",
+            ),
+            DbError::Commit {
+                source: Some(inner),
+                ..
+            } => return CallError::from(DbError::clone(inner)),
+            DbError::Closed { .. } => (
+                ErrorCode::Storage,
+                "the server is stopping",
+                "try again when it is back",
+            ),
+            _ => {
+                return CallError::new(ErrorCode::Internal, "a database request failed")
+                    .log(chain(&error));
             }
-            DbError::Corrupt { .. } => (ErrorCode::Storage, "a database is damaged", "run `dodona doctor`"),
-            DbError::Open { .. } | DbError::Io { .. } | DbError::Spawn { .. } => {
-                (ErrorCode::Storage, "the disk did not do its part", "run `dodona doctor`")
-            }
-            DbError::Commit { source: Some(inner), .. } => return CallError::from(DbError::clone(inner)),
-            DbError::Closed { .. } => (ErrorCode::Storage, "the server is stopping", "try again when it is back"),
-            _ => return CallError::new(ErrorCode::Internal, "a database request failed").log(chain(&error)),
         };
         CallError::new(code, message).hint(hint).log(chain(&error))
     }
@@ -32,9 +58,10 @@ impl From<JournalError> for CallError {
     fn from(error: JournalError) -> Self {
         match error {
             JournalError::Database(error) => error.into(),
-            JournalError::TooLarge { size, limit } => {
-                CallError::new(ErrorCode::TooLarge, format!("a value of {size} bytes is larger than the {limit} allowed"))
-            }
+            JournalError::TooLarge { size, limit } => CallError::new(
+                ErrorCode::TooLarge,
+                format!("a value of {size} bytes is larger than the {limit} allowed"),
+            ),
             other => CallError::new(ErrorCode::Storage, "the journal did not do its part")
                 .hint("run `dodona doctor`")
                 .log(chain(&other)),

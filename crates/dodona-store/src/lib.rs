@@ -43,7 +43,7 @@
 //! or locked fails the requests for it and no others; [`DbError`] has a variant for each thing a
 //! caller can do about it.
 //!
-//! # What it deliberately does not do
+//! # What it does not do
 //!
 //! - It hands out no connection and no type of the engine. SQLite is what runs today; the same
 //!   functions over [`Tx`] are to run on Postgres.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use dodona_proto::{
-    CallId, DoneStatus, ErrorCode, Event, Item, ItemBody, ItemKind, MethodName, PluginPath, ProjectId, Severity,
-    StreamId, Surface, UserId,
+    CallId, DoneStatus, ErrorCode, Event, Item, ItemBody, ItemKind, MethodName, PluginPath,
+    ProjectId, Severity, StreamId, Surface, UserId,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -126,7 +126,11 @@ impl StoredItem {
     /// Writes the flat object that goes over the wire.
     pub fn write_json(&self, out: &mut String) {
         // Ids and paths have no character that JSON escapes.
-        let _ = write!(out, r#"{{"call_id":"{}","seq":{},"plugin_path":"{}""#, self.call_id, self.seq, self.path);
+        let _ = write!(
+            out,
+            r#"{{"call_id":"{}","seq":{},"plugin_path":"{}""#,
+            self.call_id, self.seq, self.path
+        );
         if self.body.len() > 2 {
             out.push(',');
         }
@@ -141,34 +145,50 @@ impl StoredItem {
     /// The item with its body parsed.
     pub fn to_item(&self) -> Result<Item, serde_json::Error> {
         let body: ItemBody = serde_json::from_str(&self.body)?;
-        Ok(Item { call_id: self.call_id, seq: self.seq, plugin_path: self.path.clone(), body })
+        Ok(Item {
+            call_id: self.call_id,
+            seq: self.seq,
+            plugin_path: self.path.clone(),
+            body,
+        })
     }
 }
 
 /// An item's body on its way to the journal.
 pub(super) enum Body {
     /// Text that may still grow while it waits: `{"content_type": …, "data": {"text": …}}`.
-    Delta { content_type: Cow<'static, str>, text: String },
+    Delta {
+        content_type: Cow<'static, str>,
+        text: String,
+    },
     /// Anything else, as JSON text.
     Json { kind: ItemKind, text: String },
     /// A terminal, kept readable because it also ends the stream.
-    Done { status: DoneStatus, reason: Option<String> },
+    Done {
+        status: DoneStatus,
+        reason: Option<String>,
+    },
 }
 
 impl Body {
     pub(super) fn from_item(body: ItemBody) -> Result<Self, serde_json::Error> {
         Ok(match body {
             ItemBody::Done { status, reason } => Self::Done { status, reason },
-            ItemBody::Data { content_type, data } if content_type.ends_with("Delta") => match delta_text(data) {
-                Ok(text) => Self::Delta { content_type, text },
-                Err(data) => Self::json(&ItemBody::Data { content_type, data })?,
-            },
+            ItemBody::Data { content_type, data } if content_type.ends_with("Delta") => {
+                match delta_text(data) {
+                    Ok(text) => Self::Delta { content_type, text },
+                    Err(data) => Self::json(&ItemBody::Data { content_type, data })?,
+                }
+            }
             other => Self::json(&other)?,
         })
     }
 
     fn json(body: &ItemBody) -> Result<Self, serde_json::Error> {
-        Ok(Self::Json { kind: body.kind(), text: serde_json::to_string(body)? })
+        Ok(Self::Json {
+            kind: body.kind(),
+            text: serde_json::to_string(body)?,
+        })
     }
 
     pub(super) fn size(&self) -> usize {
@@ -199,10 +219,13 @@ impl Body {
         }
         let written = match self {
             Self::Json { text, .. } => Ok(text),
-            Self::Delta { content_type, text } => {
-                serde_json::to_string(&Delta { content_type: &content_type, data: DeltaText { text: &text } })
+            Self::Delta { content_type, text } => serde_json::to_string(&Delta {
+                content_type: &content_type,
+                data: DeltaText { text: &text },
+            }),
+            Self::Done { status, reason } => {
+                serde_json::to_string(&ItemBody::Done { status, reason })
             }
-            Self::Done { status, reason } => serde_json::to_string(&ItemBody::Done { status, reason }),
         };
         written.expect("strings and plain enums can always be written as JSON")
     }
@@ -221,12 +244,34 @@ fn delta_text(mut data: Value) -> Result<String, Value> {
 
 /// What the pump takes in.
 pub(super) enum Entry {
-    Begin { head: Box<StreamHead>, params: String, live: Arc<Live> },
-    Item { live: Arc<Live>, call: CallId, path: PluginPath, body: Body },
-    CallBegan { head: Box<CallHead>, params: String },
-    CallEnded { call: CallId, status: DoneStatus, code: Option<ErrorCode> },
-    Event { event: Arc<Event>, body: String },
-    Decided { decided: Box<Decided>, body: String },
+    Begin {
+        head: Box<StreamHead>,
+        params: String,
+        live: Arc<Live>,
+    },
+    Item {
+        live: Arc<Live>,
+        call: CallId,
+        path: PluginPath,
+        body: Body,
+    },
+    CallBegan {
+        head: Box<CallHead>,
+        params: String,
+    },
+    CallEnded {
+        call: CallId,
+        status: DoneStatus,
+        code: Option<ErrorCode>,
+    },
+    Event {
+        event: Arc<Event>,
+        body: String,
+    },
+    Decided {
+        decided: Box<Decided>,
+        body: String,
+    },
     /// Nothing; its acknowledgement tells that everything before it is committed.
     Flush,
 }
@@ -240,7 +285,11 @@ pub(super) struct Queued {
 
 impl Queued {
     pub(super) fn new(entry: Entry) -> Self {
-        Self { entry, permit: None, ack: None }
+        Self {
+            entry,
+            permit: None,
+            ack: None,
+        }
     }
 }
 
@@ -284,13 +333,18 @@ pub(super) fn read_head(row: &Row<'_>) -> Result<(StreamHead, Option<StreamEnd>)
     let head = StreamHead {
         stream: word(row.text(0)?, "streams.stream_id")?,
         user: word(row.text(1)?, "streams.user_id")?,
-        project: row.get::<Option<String>>(2)?.map(|id| word(&id, "streams.project_id")).transpose()?,
+        project: row
+            .get::<Option<String>>(2)?
+            .map(|id| word(&id, "streams.project_id"))
+            .transpose()?,
         surface: word(row.text(3)?, "streams.surface")?,
         method: word(row.text(4)?, "streams.method")?,
         params: serde_json::from_str(row.text(5)?).map_err(|_| mangled("streams.params"))?,
         began: moment(row.get(6)?)?,
     };
-    let Some(ended) = row.get::<Option<i64>>(7)? else { return Ok((head, None)) };
+    let Some(ended) = row.get::<Option<i64>>(7)? else {
+        return Ok((head, None));
+    };
     let end = StreamEnd {
         status: word(row.text(8)?, "streams.status")?,
         reason: row.get(9)?,
@@ -304,11 +358,20 @@ pub(super) fn read_event(row: &Row<'_>) -> Result<Event, DbError> {
     Ok(Event {
         kind: row.get(0)?,
         source: row.get(1)?,
-        severity: optional(2)?.map(|text| word(&text, "records.severity")).transpose()?.unwrap_or(Severity::Info),
+        severity: optional(2)?
+            .map(|text| word(&text, "records.severity"))
+            .transpose()?
+            .unwrap_or(Severity::Info),
         id: word(row.text(3)?, "records.event_id")?,
-        user: optional(4)?.map(|text| word(&text, "records.user_id")).transpose()?,
-        project: optional(5)?.map(|text| word(&text, "records.project_id")).transpose()?,
-        call: optional(6)?.map(|text| word(&text, "records.call_id")).transpose()?,
+        user: optional(4)?
+            .map(|text| word(&text, "records.user_id"))
+            .transpose()?,
+        project: optional(5)?
+            .map(|text| word(&text, "records.project_id"))
+            .transpose()?,
+        call: optional(6)?
+            .map(|text| word(&text, "records.call_id"))
+            .transpose()?,
         timestamp: moment(row.get(7)?)?,
         payload: serde_json::from_str(row.text(8)?).map_err(|_| mangled("records.body"))?,
     })

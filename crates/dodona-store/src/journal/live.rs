@@ -51,8 +51,16 @@ impl Live {
             id,
             no: AtomicI64::new(0),
             next_seq: AtomicU64::new(1),
-            ring: Mutex::new(Ring { items: VecDeque::new(), bytes: 0, max_items, max_bytes }),
-            tail: watch::Sender::new(Tail { seq: 0, state: TailState::Open }),
+            ring: Mutex::new(Ring {
+                items: VecDeque::new(),
+                bytes: 0,
+                max_items,
+                max_bytes,
+            }),
+            tail: watch::Sender::new(Tail {
+                seq: 0,
+                state: TailState::Open,
+            }),
         }
     }
 
@@ -71,7 +79,8 @@ impl Live {
 
     /// Gives back numbers that were taken and not committed.
     pub(super) fn renumber(&self) {
-        self.next_seq.store(self.tail.borrow().seq + 1, Ordering::Relaxed);
+        self.next_seq
+            .store(self.tail.borrow().seq + 1, Ordering::Relaxed);
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<Tail> {
@@ -87,7 +96,9 @@ impl Live {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.bytes += item.body.len();
         ring.items.push_back(item);
-        while ring.items.len() > 1 && (ring.items.len() > ring.max_items || ring.bytes > ring.max_bytes) {
+        while ring.items.len() > 1
+            && (ring.items.len() > ring.max_items || ring.bytes > ring.max_bytes)
+        {
             if let Some(oldest) = ring.items.pop_front() {
                 ring.bytes -= oldest.body.len();
             }
@@ -106,10 +117,23 @@ impl Live {
 
     /// The items after `after` that are committed up to `until`, at most `limit`; `None` when
     /// the ring no longer reaches that far back.
-    pub(super) fn after(&self, after: u64, until: u64, limit: usize) -> Option<Vec<Arc<StoredItem>>> {
+    pub(super) fn after(
+        &self,
+        after: u64,
+        until: u64,
+        limit: usize,
+    ) -> Option<Vec<Arc<StoredItem>>> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let first = ring.items.front()?.seq;
         let skip = usize::try_from((after + 1).checked_sub(first)?).ok()?;
-        Some(ring.items.iter().skip(skip).take_while(|item| item.seq <= until).take(limit).cloned().collect())
+        Some(
+            ring.items
+                .iter()
+                .skip(skip)
+                .take_while(|item| item.seq <= until)
+                .take(limit)
+                .cloned()
+                .collect(),
+        )
     }
 }

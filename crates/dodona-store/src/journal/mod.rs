@@ -120,16 +120,30 @@ impl Journal {
     /// pump on the current runtime.
     pub async fn open(store: &Store, options: JournalOptions) -> Result<Self, JournalError> {
         let db = store.database(FILE, Durability::Full);
-        db.migrate(schema::MIGRATIONS).await.map_err(|error| JournalError::Open(Arc::new(error)))?;
+        db.migrate(schema::MIGRATIONS)
+            .await
+            .map_err(|error| JournalError::Open(Arc::new(error)))?;
         let recovered = recovery::close_interrupted(&db).await?;
         let (queue, entries) = mpsc::unbounded_channel();
         let (events, _) = broadcast::channel(EVENT_BACKLOG);
         let live = Arc::new(Mutex::new(HashMap::new()));
-        let next_stream = db.read(|tx| tx.query_one(schema::NEXT_STREAM, (), |row| row.get(0))).await?;
+        let next_stream = db
+            .read(|tx| tx.query_one(schema::NEXT_STREAM, (), |row| row.get(0)))
+            .await?;
         let pump = pump::Pump::new(db.clone(), Arc::clone(&live), events.clone(), next_stream);
         tokio::spawn(pump.run(entries));
         let permits = Arc::new(Semaphore::new(options.queue_bytes));
-        Ok(Self { inner: Arc::new(Inner { db, queue, permits, live, events, options, recovered }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                db,
+                queue,
+                permits,
+                live,
+                events,
+                options,
+                recovered,
+            }),
+        })
     }
 
     /// What was found open when the journal was opened, and closed.
@@ -142,10 +156,22 @@ impl Journal {
     pub async fn begin_stream(&self, mut head: StreamHead) -> Result<StreamWriter, JournalError> {
         self.inner.options.redactor.value(&mut head.params);
         let options = &self.inner.options;
-        let live = Arc::new(Live::new(head.stream, options.ring_items, options.ring_bytes));
+        let live = Arc::new(Live::new(
+            head.stream,
+            options.ring_items,
+            options.ring_bytes,
+        ));
         let params = head.params.to_string();
         let size = params.len();
-        self.commit(Entry::Begin { head: Box::new(head), params, live: Arc::clone(&live) }, size).await?;
+        self.commit(
+            Entry::Begin {
+                head: Box::new(head),
+                params,
+                live: Arc::clone(&live),
+            },
+            size,
+        )
+        .await?;
         Ok(StreamWriter::new(self.clone(), live))
     }
 
@@ -154,17 +180,34 @@ impl Journal {
         self.inner.options.redactor.value(&mut head.params);
         let params = head.params.to_string();
         let size = params.len();
-        self.queue(Entry::CallBegan { head: Box::new(head), params }, size).await
+        self.queue(
+            Entry::CallBegan {
+                head: Box::new(head),
+                params,
+            },
+            size,
+        )
+        .await
     }
 
     /// Notes how such a call ended. Returns once that is committed.
-    pub async fn end_call(&self, call: CallId, status: DoneStatus, code: Option<ErrorCode>) -> Result<(), JournalError> {
-        self.commit(Entry::CallEnded { call, status, code }, 0).await
+    pub async fn end_call(
+        &self,
+        call: CallId,
+        status: DoneStatus,
+        code: Option<ErrorCode>,
+    ) -> Result<(), JournalError> {
+        self.commit(Entry::CallEnded { call, status, code }, 0)
+            .await
     }
 
     /// As [`Journal::end_call`], for a call that was dropped: nobody waits for the commit.
     pub fn end_dropped_call(&self, call: CallId) {
-        let entry = Entry::CallEnded { call, status: DoneStatus::Cancelled, code: Some(ErrorCode::Cancelled) };
+        let entry = Entry::CallEnded {
+            call,
+            status: DoneStatus::Cancelled,
+            code: Some(ErrorCode::Cancelled),
+        };
         self.push(Queued::new(entry));
     }
 
@@ -174,7 +217,14 @@ impl Journal {
         self.inner.options.redactor.value(&mut event.payload);
         let body = event.payload.to_string();
         let size = body.len();
-        self.queue(Entry::Event { event: Arc::new(event), body }, size).await
+        self.queue(
+            Entry::Event {
+                event: Arc::new(event),
+                body,
+            },
+            size,
+        )
+        .await
     }
 
     /// Everything published from now on.
@@ -187,32 +237,76 @@ impl Journal {
         self.inner.options.redactor.value(&mut decided.body);
         let body = decided.body.to_string();
         let size = body.len();
-        self.queue(Entry::Decided { decided: Box::new(decided), body }, size).await
+        self.queue(
+            Entry::Decided {
+                decided: Box::new(decided),
+                body,
+            },
+            size,
+        )
+        .await
     }
 
     /// A reader of a stream from after item `after`; `None` when there is no such stream.
-    pub async fn reader(&self, stream: StreamId, after: u64) -> Result<Option<StreamReader>, JournalError> {
+    pub async fn reader(
+        &self,
+        stream: StreamId,
+        after: u64,
+    ) -> Result<Option<StreamReader>, JournalError> {
         // Asked in this order, a stream that ends in between is found in the database.
         let live = self.live(stream);
         match self.head(stream).await? {
-            Some((_, end)) => Ok(Some(StreamReader::new(self.inner.db.clone(), stream, live, end.is_some(), after))),
+            Some((_, end)) => Ok(Some(StreamReader::new(
+                self.inner.db.clone(),
+                stream,
+                live,
+                end.is_some(),
+                after,
+            ))),
             None => Ok(None),
         }
     }
 
     /// What is known of a stream, and how it ended if it did.
-    pub async fn head(&self, stream: StreamId) -> Result<Option<(StreamHead, Option<StreamEnd>)>, JournalError> {
+    pub async fn head(
+        &self,
+        stream: StreamId,
+    ) -> Result<Option<(StreamHead, Option<StreamEnd>)>, JournalError> {
         let id = stream.to_string();
-        Ok(self.inner.db.read(move |tx| tx.query_opt(schema::STREAM_HEAD, (id.as_str(),), entry::read_head)).await?)
+        Ok(self
+            .inner
+            .db
+            .read(move |tx| tx.query_opt(schema::STREAM_HEAD, (id.as_str(),), entry::read_head))
+            .await?)
+    }
+
+    /// At most `limit` items of a stream from after item `after`, as far as they are committed.
+    pub async fn page(
+        &self,
+        stream: StreamId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Arc<StoredItem>>, JournalError> {
+        Ok(reader::read_page(&self.inner.db, stream, after, limit).await?)
     }
 
     /// Events of the newest `limit`, oldest first, whose type is `prefix` or lies below it.
-    pub async fn recent_events(&self, prefix: &str, limit: u32) -> Result<Vec<Event>, JournalError> {
+    pub async fn recent_events(
+        &self,
+        prefix: &str,
+        limit: u32,
+    ) -> Result<Vec<Event>, JournalError> {
         let (exact, below) = (prefix.to_owned(), format!("{}.", prefix));
         let mut events = self
             .inner
             .db
-            .read(move |tx| tx.query(schema::RECENT_EVENTS, (exact.as_str(), below.as_str(), limit), entry::read_event))
+            .read(move |tx| {
+                tx.query(
+                    schema::RECENT_EVENTS,
+                    (exact.as_str(), below.as_str(), limit),
+                    entry::read_event,
+                )
+            })
             .await?;
         events.reverse();
         Ok(events)
@@ -234,7 +328,12 @@ impl Journal {
     }
 
     fn live(&self, stream: StreamId) -> Option<Arc<Live>> {
-        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).get(&stream).cloned()
+        self.inner
+            .live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&stream)
+            .cloned()
     }
 
     /// Queues an entry once there is room for its bytes.
@@ -255,13 +354,18 @@ impl Journal {
         committed.await.unwrap_or(Err(JournalError::Closed))
     }
 
-    async fn room(&self, size: usize) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, JournalError> {
+    async fn room(
+        &self,
+        size: usize,
+    ) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, JournalError> {
         let limit = self.inner.options.entry_bytes;
         if size > limit {
             return Err(JournalError::TooLarge { size, limit });
         }
         let size = u32::try_from(size).unwrap_or(u32::MAX);
-        let permit = Arc::clone(&self.inner.permits).acquire_many_owned(size).await;
+        let permit = Arc::clone(&self.inner.permits)
+            .acquire_many_owned(size)
+            .await;
         permit.map(Some).map_err(|_| JournalError::Closed)
     }
 

@@ -7,7 +7,10 @@ use dodona_proto::{CallId, DoneStatus, Event, PluginPath, StreamId};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, oneshot};
 
-use super::entry::{Body, CallHead, Decided, Entry, Queued, StoredItem, StreamHead, call_suffix, kind_number, word_of};
+use super::entry::{
+    Body, CallHead, Decided, Entry, Queued, StoredItem, StreamHead, call_suffix, kind_number,
+    word_of,
+};
 use super::live::{Live, Tail, TailState};
 use super::{JournalError, schema};
 use crate::{Db, DbError, Tx};
@@ -29,12 +32,34 @@ pub(super) struct Pump {
 
 /// What one transaction writes.
 enum Row {
-    Begin { no: i64, head: Box<StreamHead>, params: String, live: Arc<Live> },
-    Item { live: Arc<Live>, item: Arc<StoredItem>, end: Option<(DoneStatus, Option<String>)> },
-    CallBegan { head: Box<CallHead>, params: String },
-    CallEnded { call: CallId, status: DoneStatus, code: Option<String> },
-    Event { event: Arc<Event>, body: String },
-    Decided { decided: Box<Decided>, body: String },
+    Begin {
+        no: i64,
+        head: Box<StreamHead>,
+        params: String,
+        live: Arc<Live>,
+    },
+    Item {
+        live: Arc<Live>,
+        item: Arc<StoredItem>,
+        end: Option<(DoneStatus, Option<String>)>,
+    },
+    CallBegan {
+        head: Box<CallHead>,
+        params: String,
+    },
+    CallEnded {
+        call: CallId,
+        status: DoneStatus,
+        code: Option<String>,
+    },
+    Event {
+        event: Arc<Event>,
+        body: String,
+    },
+    Decided {
+        decided: Box<Decided>,
+        body: String,
+    },
 }
 
 /// A transaction's worth of entries, and who is to be told.
@@ -52,7 +77,13 @@ impl Pump {
         events: broadcast::Sender<Arc<Event>>,
         next_stream: i64,
     ) -> Self {
-        Self { db, live, events, next_stream, failed: Vec::new() }
+        Self {
+            db,
+            live,
+            events,
+            next_stream,
+            failed: Vec::new(),
+        }
     }
 
     /// Runs until every handle of the journal is gone.
@@ -69,8 +100,16 @@ impl Pump {
         let mut batch = Batch::default();
         for (live, path) in &self.failed {
             let reason = "an item could not be stored".to_owned();
-            let body = Body::Done { status: DoneStatus::Failed, reason: Some(reason) };
-            batch.rows.push(item_row(Arc::clone(live), live.id.root_call(), path.clone(), body));
+            let body = Body::Done {
+                status: DoneStatus::Failed,
+                reason: Some(reason),
+            };
+            batch.rows.push(item_row(
+                Arc::clone(live),
+                live.id.root_call(),
+                path.clone(),
+                body,
+            ));
         }
         for Queued { entry, permit, ack } in merge_deltas(drained) {
             batch.permits.extend(permit);
@@ -92,19 +131,39 @@ impl Pump {
                 let no = self.next_stream;
                 self.next_stream += 1;
                 live.set_no(no);
-                Row::Begin { no, head, params, live }
+                Row::Begin {
+                    no,
+                    head,
+                    params,
+                    live,
+                }
             }
-            Entry::Item { live, .. } if live.state() == TailState::Failed => return Err(JournalError::StreamFailed),
-            Entry::Item { live, call, path, body } => item_row(live, call, path, body),
+            Entry::Item { live, .. } if live.state() == TailState::Failed => {
+                return Err(JournalError::StreamFailed);
+            }
+            Entry::Item {
+                live,
+                call,
+                path,
+                body,
+            } => item_row(live, call, path, body),
             Entry::CallBegan { head, params } => Row::CallBegan { head, params },
-            Entry::CallEnded { call, status, code } => Row::CallEnded { call, status, code: code.map(Into::into) },
+            Entry::CallEnded { call, status, code } => Row::CallEnded {
+                call,
+                status,
+                code: code.map(Into::into),
+            },
             Entry::Event { event, body } => Row::Event { event, body },
             Entry::Decided { decided, body } => Row::Decided { decided, body },
         }))
     }
 
     async fn commit(&mut self, batch: Batch) {
-        let Batch { rows, acks, permits } = batch;
+        let Batch {
+            rows,
+            acks,
+            permits,
+        } = batch;
         let rows = Arc::new(rows);
         let written = if rows.is_empty() {
             Ok(())
@@ -133,9 +192,20 @@ impl Pump {
                 }
                 Row::Item { live, item, .. } => {
                     live.keep(Arc::clone(item));
-                    let state = if item.ends_stream() { TailState::Ended } else { TailState::Open };
-                    let tail = Tail { seq: item.seq, state };
-                    match tails.iter_mut().rev().find(|(known, _)| Arc::ptr_eq(known, live)) {
+                    let state = if item.ends_stream() {
+                        TailState::Ended
+                    } else {
+                        TailState::Open
+                    };
+                    let tail = Tail {
+                        seq: item.seq,
+                        state,
+                    };
+                    match tails
+                        .iter_mut()
+                        .rev()
+                        .find(|(known, _)| Arc::ptr_eq(known, live))
+                    {
                         Some((_, newest)) => *newest = tail,
                         None => tails.push((live, tail)),
                     }
@@ -159,12 +229,19 @@ impl Pump {
     fn give_up(&mut self, rows: &[Row], error: &DbError) {
         tracing::error!(%error, entries = rows.len(), "the journal could not store a batch");
         for row in rows {
-            let Row::Item { live, item, .. } = row else { continue };
+            let Row::Item { live, item, .. } = row else {
+                continue;
+            };
             live.renumber();
             if live.state() != TailState::Failed {
                 live.fail();
-                let root = item.path.segments().next().and_then(|name| name.parse().ok());
-                self.failed.push((Arc::clone(live), root.unwrap_or_else(|| item.path.clone())));
+                let root = item
+                    .path
+                    .segments()
+                    .next()
+                    .and_then(|name| name.parse().ok());
+                self.failed
+                    .push((Arc::clone(live), root.unwrap_or_else(|| item.path.clone())));
             }
         }
     }
@@ -203,14 +280,29 @@ fn merge_deltas(drained: &mut Vec<Queued>) -> Vec<Queued> {
 
 /// Adds a delta to the entry before it; gives it back when it has to stand alone.
 fn join(before: Option<&mut Queued>, queued: Queued) -> Option<Queued> {
-    let Some(Queued { entry: Entry::Item { call, body: Body::Delta { content_type, text }, .. }, permit, .. }) = before
+    let Some(Queued {
+        entry:
+            Entry::Item {
+                call,
+                body: Body::Delta { content_type, text },
+                ..
+            },
+        permit,
+        ..
+    }) = before
     else {
         return Some(queued);
     };
     match queued.entry {
-        Entry::Item { call: same_call, body: Body::Delta { content_type: ref same_type, text: ref more }, .. }
-            if same_call == *call && same_type == content_type =>
-        {
+        Entry::Item {
+            call: same_call,
+            body:
+                Body::Delta {
+                    content_type: ref same_type,
+                    text: ref more,
+                },
+            ..
+        } if same_call == *call && same_type == content_type => {
             text.push_str(more);
             match (permit, queued.permit) {
                 (Some(permit), Some(more)) => permit.merge(more),
@@ -229,27 +321,56 @@ fn item_row(live: Arc<Live>, call: CallId, path: PluginPath, body: Body) -> Row 
         _ => None,
     };
     let seq = live.number();
-    let item = StoredItem { call_id: call, seq, path, kind, body: body.into_json().into() };
-    Row::Item { live, item: Arc::new(item), end }
+    let item = StoredItem {
+        call_id: call,
+        seq,
+        path,
+        kind,
+        body: body.into_json().into(),
+    };
+    Row::Item {
+        live,
+        item: Arc::new(item),
+        end,
+    }
 }
 
 fn write(tx: &Tx<'_>, rows: &[Row]) -> Result<(), DbError> {
     let now = Timestamp::now().as_millisecond();
     for row in rows {
         match row {
-            Row::Begin { no, head, params, .. } => begin_stream(tx, *no, head, params)?,
+            Row::Begin {
+                no, head, params, ..
+            } => begin_stream(tx, *no, head, params)?,
             Row::Item { live, item, end } => {
                 let (call, kind) = (call_suffix(&item.call_id), kind_number(item.kind));
                 let no = live.no();
-                tx.execute(schema::ADD_ITEM, (no, item.seq, call.as_str(), item.path.as_str(), kind, &*item.body, now))?;
+                tx.execute(
+                    schema::ADD_ITEM,
+                    (
+                        no,
+                        item.seq,
+                        call.as_str(),
+                        item.path.as_str(),
+                        kind,
+                        &*item.body,
+                        now,
+                    ),
+                )?;
                 if let Some((status, reason)) = end {
-                    tx.execute(schema::END_STREAM, (no, now, status.as_str(), reason.as_deref()))?;
+                    tx.execute(
+                        schema::END_STREAM,
+                        (no, now, status.as_str(), reason.as_deref()),
+                    )?;
                 }
             }
             Row::CallBegan { head, params } => begin_call(tx, head, params)?,
             Row::CallEnded { call, status, code } => {
                 let call = call.to_string();
-                tx.execute(schema::END_CALL, (call.as_str(), now, status.as_str(), code.as_deref()))?;
+                tx.execute(
+                    schema::END_CALL,
+                    (call.as_str(), now, status.as_str(), code.as_deref()),
+                )?;
             }
             Row::Event { event, body } => add_event(tx, event, body)?,
             Row::Decided { decided, body } => add_decided(tx, decided, body)?,
@@ -262,8 +383,16 @@ fn begin_stream(tx: &Tx<'_>, no: i64, head: &StreamHead, params: &str) -> Result
     let (id, surface) = (head.stream.to_string(), word_of(&head.surface));
     let project = head.project.as_ref().map(|id| id.as_str());
     let began = head.began.as_millisecond();
-    let values =
-        (no, id.as_str(), head.user.as_str(), project, surface.as_str(), head.method.as_str(), params, began);
+    let values = (
+        no,
+        id.as_str(),
+        head.user.as_str(),
+        project,
+        surface.as_str(),
+        head.method.as_str(),
+        params,
+        began,
+    );
     tx.execute(schema::BEGIN_STREAM, values).map(drop)
 }
 
@@ -271,8 +400,15 @@ fn begin_call(tx: &Tx<'_>, head: &CallHead, params: &str) -> Result<(), DbError>
     let id = head.call.to_string();
     let project = head.project.as_ref().map(|id| id.as_str());
     let began = head.began.as_millisecond();
-    let values =
-        (id.as_str(), head.path.as_str(), head.method.as_str(), head.user.as_str(), project, params, began);
+    let values = (
+        id.as_str(),
+        head.path.as_str(),
+        head.method.as_str(),
+        head.user.as_str(),
+        project,
+        params,
+        began,
+    );
     tx.execute(schema::BEGIN_CALL, values).map(drop)
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::entry::{StoredItem, read_item};
 use super::live::{Live, Tail, TailState};
 use super::{JournalError, schema};
-use crate::Db;
+use crate::{Db, DbError};
 
 /// How many items one step hands out at most.
 const PAGE: u32 = 256;
@@ -24,12 +24,24 @@ pub struct StreamReader {
 }
 
 impl StreamReader {
-    pub(super) fn new(db: Db, stream: StreamId, live: Option<Arc<Live>>, ended: bool, after: u64) -> Self {
+    pub(super) fn new(
+        db: Db,
+        stream: StreamId,
+        live: Option<Arc<Live>>,
+        ended: bool,
+        after: u64,
+    ) -> Self {
         let live = live.filter(|_| !ended).map(|live| {
             let tail = live.watch();
             (live, tail)
         });
-        Self { db, stream, live, after, ended: false }
+        Self {
+            db,
+            stream,
+            live,
+            after,
+            ended: false,
+        }
     }
 
     /// The number of the last item handed out.
@@ -45,7 +57,7 @@ impl StreamReader {
         }
         let items = match self.from_ring().await? {
             Some(items) => items,
-            None => self.from_database().await?,
+            None => read_page(&self.db, self.stream, self.after, PAGE).await?,
         };
         let Some(last) = items.last() else {
             // A finished stream that has nothing (more) to show.
@@ -59,9 +71,13 @@ impl StreamReader {
 
     /// Waits for something new in a live stream; `None` when it must come from the database.
     async fn from_ring(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, JournalError> {
-        let Some((live, tail)) = &mut self.live else { return Ok(None) };
+        let Some((live, tail)) = &mut self.live else {
+            return Ok(None);
+        };
         let after = self.after;
-        let reached = tail.wait_for(|tail| tail.seq > after || tail.state != TailState::Open).await;
+        let reached = tail
+            .wait_for(|tail| tail.seq > after || tail.state != TailState::Open)
+            .await;
         let reached = *reached.map_err(|_| JournalError::Closed)?;
         if reached.seq > after {
             return Ok(live.after(after, reached.seq, PAGE as usize));
@@ -71,13 +87,19 @@ impl StreamReader {
             TailState::Ended | TailState::Open => Ok(None),
         }
     }
+}
 
-    async fn from_database(&self) -> Result<Vec<Arc<StoredItem>>, JournalError> {
-        let (stream, after) = (self.stream, self.after);
-        let id = stream.to_string();
-        let read = self.db.read(move |tx| {
-            tx.query(schema::READ_ITEMS, (id.as_str(), after, PAGE), |row| Ok(Arc::new(read_item(stream, row)?)))
-        });
-        Ok(read.await?)
-    }
+pub(super) async fn read_page(
+    db: &Db,
+    stream: StreamId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Arc<StoredItem>>, DbError> {
+    let id = stream.to_string();
+    db.read(move |tx| {
+        tx.query(schema::READ_ITEMS, (id.as_str(), after, limit), |row| {
+            Ok(Arc::new(read_item(stream, row)?))
+        })
+    })
+    .await
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dodona_proto::{CallId, DoneStatus, ErrorCode, ItemBody, ItemKind, MethodName, PluginPath, StreamId};
+use dodona_proto::{
+    CallId, DoneStatus, ErrorCode, ItemBody, ItemKind, MethodName, PluginPath, StreamId,
+};
 use jiff::Timestamp;
 
 use super::entry::{call_suffix, kind_number, mangled};
@@ -26,22 +28,43 @@ pub(super) async fn close_interrupted(db: &Db) -> Result<Recovered, DbError> {
     db.write(|tx| {
         let now = Timestamp::now().as_millisecond();
         let open = tx.query(schema::OPEN_STREAMS, (), |row| {
-            let stream: StreamId = row.text(1)?.parse().map_err(|_| mangled("streams.stream_id"))?;
-            let method: MethodName = row.text(2)?.parse().map_err(|_| mangled("streams.method"))?;
+            let stream: StreamId = row
+                .text(1)?
+                .parse()
+                .map_err(|_| mangled("streams.stream_id"))?;
+            let method: MethodName = row
+                .text(2)?
+                .parse()
+                .map_err(|_| mangled("streams.method"))?;
             Ok((row.get::<i64>(0)?, stream, method))
         })?;
         for (no, stream, method) in &open {
             close_stream(tx, *no, *stream, method, now)?;
         }
         let code = ErrorCode::Interrupted;
-        let calls = tx.execute(schema::END_OPEN_CALLS, (now, DoneStatus::Failed.as_str(), code.as_str()))?;
-        Ok(Recovered { streams: open.len() as u64, calls })
+        let calls = tx.execute(
+            schema::END_OPEN_CALLS,
+            (now, DoneStatus::Failed.as_str(), code.as_str()),
+        )?;
+        Ok(Recovered {
+            streams: open.len() as u64,
+            calls,
+        })
     })
     .await
 }
 
-fn close_stream(tx: &Tx<'_>, no: i64, stream: StreamId, method: &MethodName, now: i64) -> Result<(), DbError> {
-    let root: PluginPath = method.plugin().parse().map_err(|_| mangled("streams.method"))?;
+fn close_stream(
+    tx: &Tx<'_>,
+    no: i64,
+    stream: StreamId,
+    method: &MethodName,
+    now: i64,
+) -> Result<(), DbError> {
+    let root: PluginPath = method
+        .plugin()
+        .parse()
+        .map_err(|_| mangled("streams.method"))?;
     let mut open: BTreeSet<(CallId, PluginPath)> = BTreeSet::from([(stream.root_call(), root)]);
     let mut last = 0;
     let mut after = 0_u64;
@@ -68,12 +91,30 @@ fn close_stream(tx: &Tx<'_>, no: i64, stream: StreamId, method: &MethodName, now
         }
     }
     // Children sort after their parents: backwards, every call ends before the one that made it.
-    let body = ItemBody::Done { status: DoneStatus::Failed, reason: Some(INTERRUPTED.to_owned()) };
+    let body = ItemBody::Done {
+        status: DoneStatus::Failed,
+        reason: Some(INTERRUPTED.to_owned()),
+    };
     let body = serde_json::to_string(&body).expect("a terminal can always be written as JSON");
     for (call, path) in open.iter().rev() {
         last += 1;
         let (call, kind) = (call_suffix(call), kind_number(ItemKind::Done));
-        tx.execute(schema::ADD_ITEM, (no, last, call.as_str(), path.as_str(), kind, body.as_str(), now))?;
+        tx.execute(
+            schema::ADD_ITEM,
+            (
+                no,
+                last,
+                call.as_str(),
+                path.as_str(),
+                kind,
+                body.as_str(),
+                now,
+            ),
+        )?;
     }
-    tx.execute(schema::END_STREAM, (no, now, DoneStatus::Failed.as_str(), INTERRUPTED)).map(drop)
+    tx.execute(
+        schema::END_STREAM,
+        (no, now, DoneStatus::Failed.as_str(), INTERRUPTED),
+    )
+    .map(drop)
 }

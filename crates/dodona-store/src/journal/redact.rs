@@ -11,13 +11,36 @@ const REDACTED: &str = "[redacted]";
 
 /// Fields whose text is a secret whatever it looks like.
 const FIELDS: &[&str] = &[
-    "api_key", "apikey", "api-key", "authorization", "client_secret", "cookie", "passphrase", "password", "private_key",
-    "secret", "set-cookie", "token", "access_token", "refresh_token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "authorization",
+    "client_secret",
+    "cookie",
+    "passphrase",
+    "password",
+    "private_key",
+    "secret",
+    "set-cookie",
+    "token",
+    "access_token",
+    "refresh_token",
 ];
 
 /// How the secrets of well-known services begin. What follows must be long enough to be one.
 const PREFIXES: &[&str] = &[
-    "AKIA", "Bearer ", "bearer ", "dod_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "sk_live_", "xoxb-",
+    "AKIA",
+    "Bearer ",
+    "bearer ",
+    "dod_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "sk_live_",
+    "xoxb-",
     "xoxp-",
 ];
 
@@ -45,13 +68,22 @@ impl Redactor {
     /// A redactor that also knows these secrets by heart. Ones shorter than eight bytes are
     /// left out: they would hit by chance.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let secrets: Vec<String> = secrets.into_iter().filter(|secret| secret.len() >= 8).collect();
-        let needles = PREFIXES.iter().copied().chain(secrets.iter().map(String::as_str));
+        let secrets: Vec<String> = secrets
+            .into_iter()
+            .filter(|secret| secret.len() >= 8)
+            .collect();
+        let needles = PREFIXES
+            .iter()
+            .copied()
+            .chain(secrets.iter().map(String::as_str));
         let needles = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(needles)
             .expect("a few short needles always build");
-        Self { needles: Arc::new(needles), prefixes: PREFIXES.len() }
+        Self {
+            needles: Arc::new(needles),
+            prefixes: PREFIXES.len(),
+        }
     }
 
     /// Removes secrets from a JSON value.
@@ -112,8 +144,14 @@ fn is_secret_field(name: &str) -> bool {
 /// Where the secret that begins with a prefix ends; `None` when it is none: the prefix is part
 /// of a word (`task-…`), or too little follows.
 fn secret_end(text: &str, start: usize, after_prefix: usize) -> Option<usize> {
-    let inside_a_word = text[..start].chars().next_back().is_some_and(char::is_alphanumeric);
-    let tail = text[after_prefix..].bytes().take_while(|b| b.is_ascii_alphanumeric() || b"-_.~+/=".contains(b)).count();
+    let inside_a_word = text[..start]
+        .chars()
+        .next_back()
+        .is_some_and(char::is_alphanumeric);
+    let tail = text[after_prefix..]
+        .bytes()
+        .take_while(|b| b.is_ascii_alphanumeric() || b"-_.~+/=".contains(b))
+        .count();
     (!inside_a_word && tail >= MIN_TAIL).then_some(after_prefix + tail)
 }
 
@@ -127,12 +165,24 @@ mod tests {
         let redactor = Redactor::new(["hunter2-hunter2".to_owned(), "short".to_owned()]);
         let cases = [
             ("key sk-abcdefghijklmnop1234, done", "key [redacted], done"),
-            ("Authorization: Bearer abcdef0123456789", "Authorization: [redacted]"),
-            ("my password is hunter2-hunter2!", "my password is [redacted]!"),
-            ("a task-abcdefghijklmnopqrstuvw is no key", "a task-abcdefghijklmnopqrstuvw is no key"),
+            (
+                "Authorization: Bearer abcdef0123456789",
+                "Authorization: [redacted]",
+            ),
+            (
+                "my password is hunter2-hunter2!",
+                "my password is [redacted]!",
+            ),
+            (
+                "a task-abcdefghijklmnopqrstuvw is no key",
+                "a task-abcdefghijklmnopqrstuvw is no key",
+            ),
             ("sk-learn is a library", "sk-learn is a library"),
             ("short words stay", "short words stay"),
-            ("dod_0123456789abcdef und dod_fedcba9876543210", "[redacted] und [redacted]"),
+            (
+                "dod_0123456789abcdef und dod_fedcba9876543210",
+                "[redacted] und [redacted]",
+            ),
             ("grüße ghp_0123456789abcdef grüße", "grüße [redacted] grüße"),
         ];
         for (text, expected) in cases {
@@ -144,7 +194,8 @@ mod tests {
 
     #[test]
     fn fields_are_known_by_name_at_any_depth() {
-        let mut value = json!({"a": [{"Password": "x", "token_usage": 0.5, "token": 7}], "token": "abc"});
+        let mut value =
+            json!({"a": [{"Password": "x", "token_usage": 0.5, "token": 7}], "token": "abc"});
         Redactor::default().value(&mut value);
         assert_eq!(
             value,

@@ -21,7 +21,10 @@ pub struct Retention {
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { max_age: Duration::from_secs(90 * 24 * 3600), max_bytes: 1 << 30 }
+        Self {
+            max_age: Duration::from_secs(90 * 24 * 3600),
+            max_bytes: 1 << 30,
+        }
     }
 }
 
@@ -49,7 +52,9 @@ pub(super) async fn prune(db: &Db, retention: Retention) -> Result<Pruned, DbErr
                 Ok((bytes, oldest))
             })
             .await?;
-        let Some(oldest) = oldest.filter(|_| bytes > retention.max_bytes) else { return Ok(pruned) };
+        let Some(oldest) = oldest.filter(|_| bytes > retention.max_bytes) else {
+            return Ok(pruned);
+        };
         // Halve the time that is kept until the rest fits: few rounds, whatever the density.
         let now = Timestamp::now().as_millisecond();
         cutoff = oldest + ((now - oldest) / 2).max(1);
@@ -64,7 +69,10 @@ async fn drop_before(db: &Db, cutoff: i64, pruned: &mut Pruned) -> Result<(), Db
             break;
         }
     }
-    for (sql, count) in [(schema::DROP_CALLS, &mut pruned.calls), (schema::DROP_RECORDS, &mut pruned.records)] {
+    for (sql, count) in [
+        (schema::DROP_CALLS, &mut pruned.calls),
+        (schema::DROP_RECORDS, &mut pruned.records),
+    ] {
         loop {
             let dropped = db.write(move |tx| tx.execute(sql, (cutoff, STEP))).await?;
             *count += dropped;

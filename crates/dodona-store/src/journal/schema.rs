@@ -73,7 +73,8 @@ pub(super) const BEGIN_STREAM: &str = "
     insert into streams (no, stream_id, user_id, project_id, surface, method, params, began_at)
     values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-pub(super) const END_STREAM: &str = "update streams set ended_at = ?2, status = ?3, reason = ?4 where no = ?1";
+pub(super) const END_STREAM: &str =
+    "update streams set ended_at = ?2, status = ?3, reason = ?4 where no = ?1";
 
 pub(super) const STREAM_HEAD: &str = "
     select stream_id, user_id, project_id, surface, method, params, began_at, ended_at, status, reason
@@ -91,8 +92,7 @@ pub(super) const BEGIN_CALL: &str = "
     insert into calls (call_id, path, method, user_id, project_id, params, began_at)
     values (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-pub(super) const END_CALL: &str =
-    "update calls set ended_at = ?2, status = ?3, code = ?4 where call_id = ?1 and ended_at is null";
+pub(super) const END_CALL: &str = "update calls set ended_at = ?2, status = ?3, code = ?4 where call_id = ?1 and ended_at is null";
 
 pub(super) const ADD_RECORD: &str = "
     insert into records (kind, type, source, severity, event_id, user_id, project_id, call_id, at, body)
@@ -103,16 +103,15 @@ pub(super) const RECENT_EVENTS: &str = "
     where kind = 'event' and (?1 = '' or type = ?1 or substr(type, 1, length(?2)) = ?2)
     order by no desc limit ?3";
 
-pub(super) const OPEN_STREAMS: &str = "select no, stream_id, method from streams where ended_at is null order by no";
+pub(super) const OPEN_STREAMS: &str =
+    "select no, stream_id, method from streams where ended_at is null order by no";
 
-pub(super) const CALLS_OF_ITEMS: &str =
-    "select call, path, kind, seq from items where stream_no = ?1 and seq > ?2 order by seq limit 4096";
+pub(super) const CALLS_OF_ITEMS: &str = "select call, path, kind, seq from items where stream_no = ?1 and seq > ?2 order by seq limit 4096";
 
 pub(super) const END_OPEN_CALLS: &str =
     "update calls set ended_at = ?1, status = ?2, code = ?3 where ended_at is null";
 
-pub(super) const ENDED_BEFORE: &str =
-    "select no, ended_at from streams where ended_at is not null and ended_at < ?1 order by ended_at limit ?2";
+pub(super) const ENDED_BEFORE: &str = "select no, ended_at from streams where ended_at is not null and ended_at < ?1 order by ended_at limit ?2";
 
 pub(super) const DROP_ITEMS: &str = "delete from items where stream_no = ?1 and seq in
     (select seq from items where stream_no = ?1 order by seq limit ?2)";

@@ -6,6 +6,7 @@ use dodona_proto::{CallId, DoneStatus, ItemBody, PluginPath, StreamId};
 
 use super::entry::{Body, Entry, Queued};
 use super::live::{Live, TailState};
+use super::reader::StreamReader;
 use super::{Journal, JournalError};
 
 /// Appends items to one stream. Cheap to clone.
@@ -39,9 +40,20 @@ impl StreamWriter {
         self.live.id
     }
 
+    /// A reader of this stream from after item `after`.
+    pub fn reader(&self, after: u64) -> StreamReader {
+        let (db, live) = (self.journal.inner.db.clone(), Arc::clone(&self.live));
+        StreamReader::new(db, self.live.id, Some(live), false, after)
+    }
+
     /// Waits until there is room for an item. It has no number yet: that comes with its place
     /// in a transaction.
-    pub async fn reserve(&self, call: CallId, path: &PluginPath, mut body: ItemBody) -> Result<Ready, JournalError> {
+    pub async fn reserve(
+        &self,
+        call: CallId,
+        path: &PluginPath,
+        mut body: ItemBody,
+    ) -> Result<Ready, JournalError> {
         if self.live.state() == TailState::Failed {
             return Err(JournalError::StreamFailed);
         }
@@ -53,15 +65,31 @@ impl StreamWriter {
         }
         let body = Body::from_item(body).expect("a JSON value can always be written as JSON");
         let permit = self.journal.room(body.size()).await?;
-        let entry = Entry::Item { live: Arc::clone(&self.live), call, path: path.clone(), body };
-        Ok(Ready { queued: Queued { permit, ..Queued::new(entry) }, journal: self.journal.clone() })
+        let entry = Entry::Item {
+            live: Arc::clone(&self.live),
+            call,
+            path: path.clone(),
+            body,
+        };
+        Ok(Ready {
+            queued: Queued {
+                permit,
+                ..Queued::new(entry)
+            },
+            journal: self.journal.clone(),
+        })
     }
 
     /// Appends the terminal of a call. Never waits, so that a call that is being dropped can
     /// still end properly.
     pub fn end(&self, call: CallId, path: &PluginPath, status: DoneStatus, reason: Option<String>) {
         let body = Body::Done { status, reason };
-        let entry = Entry::Item { live: Arc::clone(&self.live), call, path: path.clone(), body };
+        let entry = Entry::Item {
+            live: Arc::clone(&self.live),
+            call,
+            path: path.clone(),
+            body,
+        };
         self.journal.push(Queued::new(entry));
     }
 

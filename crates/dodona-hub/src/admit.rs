@@ -1,0 +1,156 @@
+//! The dispatcher: what every call passes before it runs.
+
+use std::sync::Arc;
+
+use dodona_hooks::{Decision, PendingCall};
+use dodona_plugin::{Origin, Params};
+use dodona_proto::{Approval, CallError, ErrorCode, Principal};
+use serde_json::{Map, Value};
+
+use crate::hub::Core;
+use crate::limits::Place;
+use crate::router::{Route, Snapshot};
+use crate::validate;
+
+/// Where a call comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// A surface. Only methods with a scope can be reached.
+    Outside,
+    /// Another call in this process.
+    Inside,
+}
+
+/// A call that may run.
+pub(crate) struct Admitted {
+    pub(crate) route: Arc<Route>,
+    pub(crate) params: Value,
+    /// The result, where a gate answered in the method's place.
+    pub(crate) answer: Option<Value>,
+    /// Its places among the running calls, until it ends.
+    pub(crate) places: [Option<Place>; 3],
+}
+
+impl Core {
+    /// Authorise → limit → find → validate → gate. The same for every surface and every nested
+    /// call; there is no other way to a method.
+    pub(crate) fn admit(
+        &self,
+        who: &Principal,
+        reach: Reach,
+        method: &str,
+        params: Params,
+    ) -> Result<Admitted, CallError> {
+        self.refuse_when_stopping(reach)?;
+        let snapshot = self.snapshot.load();
+        let route = snapshot
+            .routes
+            .get(method)
+            .filter(|route| is_reachable(route, reach));
+        authorise(who, route)?;
+        let places = self.limit(who, reach, route)?;
+        let route = Arc::clone(route.ok_or_else(|| snapshot.missing(method))?);
+        let params = self.validate(&route, params)?;
+        let (params, answer) = self.gate(&snapshot, &route, params)?;
+        Ok(Admitted {
+            route,
+            params,
+            answer,
+            places,
+        })
+    }
+
+    fn limit(
+        &self,
+        who: &Principal,
+        reach: Reach,
+        route: Option<&Arc<Route>>,
+    ) -> Result<[Option<Place>; 3], CallError> {
+        let user = match reach {
+            Reach::Outside => Some(self.user_limits.enter(&who.user)?),
+            Reach::Inside => None,
+        };
+        let [each, all] = match route {
+            Some(route) => route.limits.enter(&who.user)?,
+            None => [None, None],
+        };
+        Ok([user, each, all])
+    }
+
+    fn validate(&self, route: &Route, params: Params) -> Result<Value, CallError> {
+        let value = match params.value {
+            Value::Null => Value::Object(Map::new()),
+            value => value,
+        };
+        if params.origin == Origin::Foreign {
+            validate::check(
+                &value,
+                &route.descriptor().params,
+                &route.validator,
+                &self.config.limits,
+            )?;
+        }
+        Ok(value)
+    }
+
+    /// Asks the gates about a tool-marked method. Until a person can be asked, a question is a
+    /// refusal.
+    fn gate(
+        &self,
+        snapshot: &Snapshot,
+        route: &Route,
+        params: Value,
+    ) -> Result<(Value, Option<Value>), CallError> {
+        let descriptor = route.descriptor();
+        let Some(tool) = &descriptor.tool else {
+            return Ok((params, None));
+        };
+        match snapshot
+            .gates
+            .decide(PendingCall::new(&descriptor.name, params))
+        {
+            Decision::Run(_) | Decision::Answer(_) if tool.approval == Approval::Always => Err(
+                unanswered(&format!("`{}` needs a person's agreement", descriptor.name)),
+            ),
+            Decision::Run(params) => {
+                // A gate may have changed them.
+                validate::check(
+                    &params,
+                    &descriptor.params,
+                    &route.validator,
+                    &self.config.limits,
+                )?;
+                Ok((params, None))
+            }
+            Decision::Answer(value) => Ok((Value::Null, Some(value))),
+            Decision::Ask { message, .. } => Err(unanswered(&message)),
+            Decision::Deny { plugin, message } => Err(CallError::new(ErrorCode::Denied, message)
+                .hint(format!(
+                    "plugin `{plugin}` decides over `{}`",
+                    descriptor.name
+                ))),
+        }
+    }
+}
+
+fn is_reachable(route: &Route, reach: Reach) -> bool {
+    reach == Reach::Inside || route.descriptor().scope.is_some()
+}
+
+fn authorise(who: &Principal, route: Option<&Arc<Route>>) -> Result<(), CallError> {
+    let Some(scope) = route.and_then(|route| route.descriptor().scope.as_ref()) else {
+        return Ok(());
+    };
+    if who.scopes.allow(scope) {
+        return Ok(());
+    }
+    let message = format!("user `{}` lacks the scope `{scope}`", who.user);
+    Err(CallError::new(ErrorCode::Forbidden, message).hint("use a token that has this scope"))
+}
+
+fn unanswered(message: &str) -> CallError {
+    CallError::new(
+        ErrorCode::ApprovalRequired,
+        format!("{message}; nobody is there to answer"),
+    )
+}

@@ -1,0 +1,90 @@
+//! What an operator may set.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use dodona_proto::PluginName;
+use dodona_store::StoreOptions;
+use dodona_store::journal::{JournalOptions, Retention};
+
+/// Settings of a hub. The defaults are for one person's machine.
+#[derive(Debug, Clone)]
+pub struct HubConfig {
+    /// How long a unary call may take where neither the method nor the caller says.
+    pub unary_timeout: Duration,
+    /// The same for a streaming call.
+    pub stream_timeout: Duration,
+    /// How long a stream that nobody reads goes on.
+    pub stream_grace: Duration,
+    /// How long a plugin may take to activate.
+    pub activation_timeout: Duration,
+    /// Rates and concurrency.
+    pub limits: LimitsConfig,
+    /// What the journal keeps.
+    pub retention: Retention,
+    /// How large the journal's queues may grow.
+    pub journal: JournalOptions,
+    /// How databases are opened.
+    pub store: StoreOptions,
+}
+
+impl Default for HubConfig {
+    fn default() -> Self {
+        Self {
+            unary_timeout: Duration::from_secs(60),
+            stream_timeout: Duration::from_secs(3600),
+            stream_grace: Duration::from_secs(60),
+            activation_timeout: Duration::from_secs(30),
+            limits: LimitsConfig::default(),
+            retention: Retention::default(),
+            journal: JournalOptions::default(),
+            store: StoreOptions::default(),
+        }
+    }
+}
+
+/// Who may call how often and how much at once.
+#[derive(Debug, Clone)]
+pub struct LimitsConfig {
+    /// Each user's calls from outside. What those calls call in turn is not counted again: one
+    /// question to an agent is one call of its user.
+    pub user: Limit,
+    /// All calls of a plugin's methods, whoever makes them, nested ones included.
+    pub plugin: HashMap<PluginName, Limit>,
+    /// Each user's calls of a plugin's methods, nested ones included.
+    pub user_and_plugin: HashMap<PluginName, Limit>,
+    /// How many calls below one root may run at once.
+    pub nested: u32,
+    /// The most bytes of JSON that parameters from outside may have.
+    pub params_bytes: usize,
+    /// The deepest that parameters from outside may nest.
+    pub params_depth: usize,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            user: Limit {
+                per_second: 1_000,
+                burst: 2_000,
+                concurrent: 1_024,
+            },
+            plugin: HashMap::new(),
+            user_and_plugin: HashMap::new(),
+            nested: 256,
+            params_bytes: 4 << 20,
+            params_depth: 64,
+        }
+    }
+}
+
+/// A bound on calls. Zero is no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Calls a second in the long run.
+    pub per_second: u32,
+    /// Calls at once after a pause.
+    pub burst: u32,
+    /// Calls that run at the same time.
+    pub concurrent: u32,
+}

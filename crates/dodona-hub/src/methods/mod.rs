@@ -1,0 +1,211 @@
+//! The plugin `hub`: what the hub tells about itself.
+
+mod types;
+
+use std::sync::{Arc, Weak};
+
+use dodona_plugin::activation::Activating;
+use dodona_plugin::{
+    CallCtx, CallError, Contribution, ErrorCode, NoParams, Plugin, PluginContext, plugin,
+};
+use dodona_proto::{CallId, PluginName, PluginPath, Scope, StreamId};
+
+use crate::cancel::CancelTarget;
+use crate::hub::Core;
+use types::{
+    CallsResult, CancelParams, CancelResult, HealthResult, MethodsParams, MethodsResult,
+    PluginsResult, ProjectsParams, ProjectsResult, SchemaHashParams, SchemaHashResult,
+    StreamParams, StreamResult,
+};
+
+/// The hub's own name among the plugins.
+pub(crate) fn name() -> PluginName {
+    PluginName::new("hub").expect("a constant name")
+}
+
+/// What shows everybody's calls and streams.
+pub(crate) fn admin_scope() -> Scope {
+    "hub:admin".parse().expect("a constant scope")
+}
+
+/// The plugin. It holds the hub weakly: the hub holds it.
+pub(crate) struct HubPlugin {
+    core: Weak<Core>,
+}
+
+impl HubPlugin {
+    pub(crate) fn new(core: Weak<Core>) -> Self {
+        Self { core }
+    }
+}
+
+impl Plugin for HubPlugin {
+    fn name(&self) -> &str {
+        "hub"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+        let methods = Arc::new(HubMethods {
+            core: self.core.clone(),
+        })
+        .plugin_methods();
+        Box::pin(async { Ok(Contribution::new().methods(methods?)) })
+    }
+}
+
+struct HubMethods {
+    core: Weak<Core>,
+}
+
+impl HubMethods {
+    fn core(&self) -> Result<Arc<Core>, CallError> {
+        self.core
+            .upgrade()
+            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
+    }
+}
+
+#[plugin(name = "hub")]
+impl HubMethods {
+    /// Lists the plugins: where each is in its life, and why.
+    #[method(scope = "hub:read")]
+    async fn plugins(&self, _ctx: &CallCtx) -> Result<PluginsResult, CallError> {
+        Ok(PluginsResult {
+            plugins: self
+                .core()?
+                .snapshot
+                .load()
+                .plugins
+                .values()
+                .cloned()
+                .collect(),
+        })
+    }
+
+    /// Lists the methods the caller may use, with the schemas of their parameters and results.
+    #[method(scope = "hub:read")]
+    async fn methods(&self, ctx: &CallCtx, p: MethodsParams) -> Result<MethodsResult, CallError> {
+        let mut methods = self.core()?.methods(&ctx.principal);
+        if let Some(plugin) = &p.plugin {
+            methods.retain(|method| method.name.plugin() == plugin);
+        }
+        Ok(MethodsResult { methods })
+    }
+
+    /// Answers with a hash of all schemas the caller may see, or of one method's: it changes
+    /// exactly when they do.
+    #[method(scope = "hub:read")]
+    async fn schema_hash(
+        &self,
+        ctx: &CallCtx,
+        p: SchemaHashParams,
+    ) -> Result<SchemaHashResult, CallError> {
+        let core = self.core()?;
+        let methods = core.methods(&ctx.principal);
+        match p.method {
+            None => Ok(SchemaHashResult::of_all(&methods)),
+            Some(name) => match methods.iter().find(|method| method.name.as_str() == name) {
+                Some(method) => Ok(SchemaHashResult {
+                    hash: method.schema_hash.clone(),
+                }),
+                None => Err(core.snapshot.load().missing(&name)),
+            },
+        }
+    }
+
+    /// Lists the calls that are running: the caller's own, or everybody's with `hub:admin`.
+    #[method(scope = "hub:read")]
+    async fn calls(&self, ctx: &CallCtx) -> Result<CallsResult, CallError> {
+        let mut calls = self.core()?.running(&ctx.principal);
+        calls.retain(|call| call.call_id != ctx.call_id);
+        Ok(CallsResult { calls })
+    }
+
+    /// Stops calls, by call id, by stream, or by path prefix (in one stream or in all of the
+    /// caller's), and answers with what was stopped.
+    #[method(scope = "hub:cancel", mutates)]
+    async fn cancel(&self, ctx: &CallCtx, p: CancelParams) -> Result<CancelResult, CallError> {
+        let stopped = self
+            .core()?
+            .cancel(&ctx.principal, &target(p)?, ctx.call_id)
+            .await?;
+        Ok(CancelResult { stopped })
+    }
+
+    /// Tells how the hub is.
+    #[method(scope = "hub:read")]
+    async fn health(&self, _ctx: &CallCtx, _p: NoParams) -> Result<HealthResult, CallError> {
+        Ok(HealthResult::from(self.core()?.health()))
+    }
+
+    /// Lists the caller's projects; with `register`, adds a directory to them first.
+    #[method(scope = "hub:projects", mutates)]
+    async fn projects(
+        &self,
+        ctx: &CallCtx,
+        p: ProjectsParams,
+    ) -> Result<ProjectsResult, CallError> {
+        let core = self.core()?;
+        let user = &ctx.principal.user;
+        if let Some(root) = &p.register {
+            core.projects.register(user, root).await?;
+        }
+        let projects = core
+            .projects
+            .of(user)
+            .iter()
+            .map(|project| project.as_ref().clone())
+            .collect();
+        Ok(ProjectsResult { projects })
+    }
+
+    /// Reads a page of a stream's items, running or finished, from after item `after`.
+    #[method(scope = "hub:read")]
+    async fn stream(&self, ctx: &CallCtx, p: StreamParams) -> Result<StreamResult, CallError> {
+        let core = self.core()?;
+        let missing = || {
+            CallError::new(
+                ErrorCode::NotFound,
+                format!("there is no stream `{}`", p.stream_id),
+            )
+        };
+        let head = core.journal.head(p.stream_id).await?;
+        let (_, end) = head
+            .filter(|(head, _)| core.may_see(&ctx.principal, &head.user))
+            .ok_or_else(missing)?;
+        let items = core
+            .journal
+            .page(p.stream_id, p.after, p.limit.get())
+            .await?;
+        StreamResult::new(&items, p.after, end)
+    }
+}
+
+/// What a cancel names: exactly one of call and stream, or a path, alone or within a stream.
+fn target(p: CancelParams) -> Result<CancelTarget, CallError> {
+    let bad = |message: &str| CallError::new(ErrorCode::InvalidParams, message.to_owned());
+    let wrong = |error: &dyn std::error::Error| bad(&error.to_string());
+    let stream = p
+        .stream_id
+        .map(|id| id.parse::<StreamId>().map_err(|error| wrong(&error)))
+        .transpose()?;
+    match (p.call_id, stream, p.path) {
+        (Some(call), None, None) => Ok(CancelTarget::Call(
+            call.parse::<CallId>().map_err(|error| wrong(&error))?,
+        )),
+        (None, Some(stream), None) => Ok(CancelTarget::Stream(stream)),
+        (None, within, Some(path)) => {
+            let prefix = path
+                .parse::<PluginPath>()
+                .map_err(|_| bad(&format!("`{path}` is not a path")))?;
+            Ok(CancelTarget::Path { prefix, within })
+        }
+        _ => Err(bad(
+            "name a `call_id`, a `stream_id`, or a `path` with or without a `stream_id`",
+        )),
+    }
+}

@@ -1,0 +1,170 @@
+//! Parameters and results of the plugin `hub`.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dodona_plugin::{CallError, ErrorCode};
+use dodona_proto::{
+    CallSummary, DoneStatus, Item, MethodDescriptor, PluginStatus, Project, StreamId,
+};
+use dodona_store::journal::{StoredItem, StreamEnd};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hub::Health;
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PluginsResult {
+    pub(super) plugins: Vec<PluginStatus>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct MethodsParams {
+    /// Only this plugin's.
+    pub(super) plugin: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct MethodsResult {
+    pub(super) methods: Vec<Arc<MethodDescriptor>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct SchemaHashParams {
+    /// One method's schemas instead of all.
+    pub(super) method: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SchemaHashResult {
+    /// SHA-256, in hex.
+    pub(super) hash: String,
+}
+
+impl SchemaHashResult {
+    pub(super) fn of_all(methods: &[Arc<MethodDescriptor>]) -> Self {
+        let hashes: Vec<(&str, &str)> = methods
+            .iter()
+            .map(|method| (method.name.as_str(), method.schema_hash.as_str()))
+            .collect();
+        Self {
+            hash: dodona_plugin::schema_hash(&serde_json::json!(hashes)),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CallsResult {
+    /// Parents before their children.
+    pub(super) calls: Vec<CallSummary>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct CancelParams {
+    /// One call and everything below it.
+    pub(super) call_id: Option<String>,
+    /// A root call and everything below it; with `path`, where to look for it.
+    pub(super) stream_id: Option<String>,
+    /// Every call whose path begins so, such as `agent.librarian`.
+    pub(super) path: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CancelResult {
+    pub(super) stopped: Vec<CallSummary>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct HealthResult {
+    /// `ok`, or `stopping`.
+    status: &'static str,
+    version: &'static str,
+    uptime_ms: u64,
+    /// Calls running now, nested ones included.
+    calls: usize,
+    plugins_active: usize,
+    plugins_not_active: usize,
+    /// Bytes of journal entries that wait for their commit.
+    journal_backlog_bytes: usize,
+    /// Streams found open at the start, and closed.
+    recovered_streams: u64,
+    /// Calls of mutating methods found open at the start, and closed.
+    recovered_calls: u64,
+}
+
+impl From<Health> for HealthResult {
+    fn from(health: Health) -> Self {
+        Self {
+            status: if health.stopping { "stopping" } else { "ok" },
+            version: env!("CARGO_PKG_VERSION"),
+            uptime_ms: u64::try_from(health.uptime.as_millis()).unwrap_or(u64::MAX),
+            calls: health.calls,
+            plugins_active: health.plugins.0,
+            plugins_not_active: health.plugins.1,
+            journal_backlog_bytes: health.journal_backlog,
+            recovered_streams: health.recovered.streams,
+            recovered_calls: health.recovered.calls,
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ProjectsParams {
+    /// A directory to add, absolute.
+    pub(super) register: Option<PathBuf>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ProjectsResult {
+    pub(super) projects: Vec<Project>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct StreamParams {
+    /// Which stream.
+    pub(super) stream_id: StreamId,
+    /// The last item already seen.
+    #[serde(default)]
+    pub(super) after: u64,
+    /// How many items at most.
+    #[serde(default = "page")]
+    #[schemars(range(max = 1000))]
+    pub(super) limit: NonZeroU32,
+}
+
+fn page() -> NonZeroU32 {
+    const { NonZeroU32::new(100).expect("not zero") }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct StreamResult {
+    /// Flat objects, as on every wire.
+    items: Vec<Value>,
+    /// Where to read on.
+    next_after: u64,
+    /// How the stream ended, once it has.
+    ended: Option<DoneStatus>,
+}
+
+impl StreamResult {
+    pub(super) fn new(
+        items: &[Arc<StoredItem>],
+        after: u64,
+        end: Option<StreamEnd>,
+    ) -> Result<Self, CallError> {
+        let next_after = items.last().map_or(after, |item| item.seq);
+        let unreadable =
+            |error| CallError::new(ErrorCode::Internal, "a stored item cannot be read").log(error);
+        let written = |item: Item| serde_json::to_value(item);
+        let items = items
+            .iter()
+            .map(|item| item.to_item().and_then(written).map_err(unreadable));
+        Ok(Self {
+            items: items.collect::<Result<_, _>>()?,
+            next_after,
+            ended: end.map(|end| end.status),
+        })
+    }
+}

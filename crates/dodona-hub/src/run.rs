@@ -1,0 +1,318 @@
+//! Running a call, and what is certain about it: exactly one terminal, whatever happens.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use dodona_plugin::{BoxFuture, Handler};
+use dodona_proto::{CallError, DoneStatus, ErrorCode, ItemBody, MethodKind, Mutation};
+use dodona_store::journal::CallHead;
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::admit::Admitted;
+use crate::node::Node;
+use crate::router::Route;
+
+/// How long a call that was told to stop may take to record what it has and return.
+const GRACE: Duration = Duration::from_millis(50);
+
+type Work<'a> = BoxFuture<'a, Result<Value, CallError>>;
+
+/// Runs a call that the dispatcher let in.
+pub(crate) async fn admitted(node: Arc<Node>, admitted: Admitted) -> Result<Value, CallError> {
+    let Admitted {
+        route,
+        params,
+        answer,
+        places,
+    } = admitted;
+    let mut guard = Guard::enter(&node)?;
+    if journals_call(&node, &route) {
+        guard.journal(&route, &params).await?;
+    }
+    let work = match answer {
+        Some(answer) => std::future::ready(Ok(answer)).boxed(),
+        None => start(&node, &route, params),
+    };
+    let outcome = supervise(&node, work).await;
+    let result = guard.finish(outcome, Some(&route)).await;
+    drop(places);
+    result
+}
+
+/// Runs a named inner part of a call.
+pub(crate) async fn scope(node: Arc<Node>, work: Work<'_>) -> Result<Value, CallError> {
+    let guard = Guard::enter(&node)?;
+    let outcome = supervise(&node, work).await;
+    guard.finish(outcome, None).await
+}
+
+/// The items of a streaming root are its record already.
+fn journals_call(node: &Node, route: &Route) -> bool {
+    let descriptor = route.descriptor();
+    descriptor.mutation == Mutation::Mutates && !(node.is_root() && node.root.writer.is_some())
+}
+
+/// The method's own future. The closure runs inside it, so that its panics are caught too.
+fn start(node: &Arc<Node>, route: &Route, params: Value) -> Work<'static> {
+    let (node, handler) = (Arc::clone(node), route.method.handler().clone());
+    Box::pin(async move {
+        match handler {
+            Handler::Unary(run) => run(node.ctx(), params).await,
+            Handler::Streaming(run) => {
+                run(node.ctx(), params).await?;
+                Ok(node.take_last().unwrap_or_default())
+            }
+        }
+    })
+}
+
+/// Polls the work until it is done, panics, is cancelled or runs out of time.
+async fn supervise(node: &Node, work: Work<'_>) -> Result<Value, CallError> {
+    let mut work = Caught(Some(work));
+    // Most calls are done at the first poll and need neither timer nor waiting list.
+    if let Poll::Ready(outcome) =
+        std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut work).poll(cx))).await
+    {
+        return outcome;
+    }
+    let stopped = tokio::select! {
+        biased;
+        outcome = &mut work => return outcome,
+        error = stopped(node) => error,
+    };
+    node.info.cancel.cancel();
+    // Whatever it returns in its last moments, it was stopped.
+    let _ = tokio::time::timeout(GRACE, &mut work).await;
+    Err(stopped)
+}
+
+/// Completes when the call has to end, with the reason.
+async fn stopped(node: &Node) -> CallError {
+    let deadline = async {
+        match node.own_deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    };
+    let unwritable = async {
+        match &node.root.writer {
+            Some(writer) if node.is_root() => writer.failed().await,
+            _ => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = node.info.cancel.cancelled() => CallError::new(ErrorCode::Cancelled, node.root.stop_reason()),
+        () = deadline => CallError::new(ErrorCode::DeadlineExceeded, "the time for the call is over"),
+        () = unwritable => CallError::new(ErrorCode::Storage, "an item could not be stored").hint("run `dodona doctor`"),
+    }
+}
+
+/// Work whose panics become errors, when polled and when dropped.
+struct Caught<'a>(Option<Work<'a>>);
+
+impl Future for Caught<'_> {
+    type Output = Result<Value, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+        let Some(work) = &mut self.0 else {
+            return Poll::Ready(Err(panicked()));
+        };
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| {
+            self.discard();
+            Poll::Ready(Err(panicked()))
+        })
+    }
+}
+
+impl Caught<'_> {
+    fn discard(&mut self) {
+        let work = self.0.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(work))).is_err() {
+            tracing::error!("a method panicked while it was being dropped");
+        }
+    }
+}
+
+impl Drop for Caught<'_> {
+    fn drop(&mut self) {
+        self.discard();
+    }
+}
+
+fn panicked() -> CallError {
+    CallError::new(ErrorCode::Panicked, "the method panicked")
+        .hint("this is a fault of the plugin; its log has the details")
+}
+
+/// Stands for a running call. However it is left, the call leaves the tree and has its terminal.
+struct Guard<'a> {
+    node: &'a Arc<Node>,
+    /// Whether the journal has a beginning of this call and no end.
+    journaled: bool,
+    left: bool,
+}
+
+impl<'a> Guard<'a> {
+    fn enter(node: &'a Arc<Node>) -> Result<Self, CallError> {
+        node.root
+            .add(Arc::clone(node), node.core.config.limits.nested)?;
+        if node.is_root() {
+            node.core.calls.add(Arc::clone(&node.root));
+        }
+        Ok(Self {
+            node,
+            journaled: false,
+            left: false,
+        })
+    }
+
+    /// Notes the beginning of a mutating call; if that cannot be done, the call does not run.
+    async fn journal(&mut self, route: &Route, params: &Value) -> Result<(), CallError> {
+        let info = &self.node.info;
+        let head = CallHead {
+            call: info.call_id,
+            path: info.path.clone(),
+            method: route.descriptor().name.clone(),
+            user: info.principal.user.clone(),
+            project: info.project.as_ref().map(|project| project.id.clone()),
+            params: params.clone(),
+            began: Timestamp::now(),
+        };
+        self.node.core.journal.begin_call(head).await?;
+        self.journaled = true;
+        Ok(())
+    }
+
+    /// Tells how the call ended: to whoever watches, to the journal, to the caller.
+    async fn finish(
+        mut self,
+        outcome: Result<Value, CallError>,
+        route: Option<&Route>,
+    ) -> Result<Value, CallError> {
+        self.stop_below();
+        let outcome = self.tell(outcome, route).await;
+        let (status, code) = match &outcome {
+            Ok(_) => (DoneStatus::Complete, None),
+            Err(error) => (error.code.status(), Some(error.code.clone())),
+        };
+        let reason = outcome.as_ref().err().map(|error| error.message.as_str());
+        self.node.make_room(GRACE).await;
+        self.leave(status, reason);
+        if std::mem::take(&mut self.journaled) {
+            self.node
+                .core
+                .journal
+                .end_call(self.node.info.call_id, status, code)
+                .await?;
+        }
+        if let Err(error) = &outcome {
+            self.log(error);
+        }
+        outcome
+    }
+
+    /// Emits the result of a unary method, or the error. A result that cannot be emitted turns
+    /// into an error itself.
+    async fn tell(
+        &self,
+        outcome: Result<Value, CallError>,
+        route: Option<&Route>,
+    ) -> Result<Value, CallError> {
+        if !self.node.is_watched() {
+            return outcome;
+        }
+        let outcome = match (outcome, route) {
+            (Ok(value), Some(route)) if route.descriptor().kind == MethodKind::Unary => {
+                let content_type = route.result_type.to_string().into();
+                self.node
+                    .send(ItemBody::Data {
+                        content_type,
+                        data: value.clone(),
+                    })
+                    .await
+                    .map(|()| value)
+            }
+            (outcome, _) => outcome,
+        };
+        if let Err(error) = &outcome
+            && error.code != ErrorCode::Cancelled
+        {
+            let body = ItemBody::Error {
+                error: error.message.clone(),
+                code: error.code.clone(),
+                recoverable: false,
+            };
+            // Where not even this can be stored, the terminal says what there is to say.
+            let _ = self.node.send(body).await;
+        }
+        outcome
+    }
+
+    /// Stops whatever the call started and did not wait for. Below a root, nothing may be left
+    /// to say when its terminal is written.
+    fn stop_below(&self) {
+        if self.node.has_children() {
+            self.node.info.cancel.cancel();
+        }
+        if self.node.is_root() {
+            for node in self.node.root.close() {
+                if !node.is_root() {
+                    node.end(
+                        DoneStatus::Cancelled,
+                        Some("the call that made this one has ended"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self, status: DoneStatus, reason: Option<&str>) {
+        self.left = true;
+        if self.node.end(status, reason) {
+            self.node.tell_end(status, reason);
+        }
+        self.node.root.remove(&self.node.info.call_id);
+        if self.node.is_root() {
+            self.node.core.calls.remove(self.node.root.stream);
+        }
+    }
+
+    fn log(&self, error: &CallError) {
+        let info = &self.node.info;
+        let text = error.log_text().unwrap_or_default();
+        match error.code.status() {
+            DoneStatus::Failed => {
+                tracing::warn!(call = %info.call_id, path = %info.path, code = %error.code, detail = text, "{}", error.message);
+            }
+            _ => {
+                tracing::debug!(call = %info.call_id, path = %info.path, code = %error.code, "{}", error.message)
+            }
+        }
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if !self.left {
+            self.node.info.cancel.cancel();
+            self.stop_below();
+            self.leave(
+                DoneStatus::Cancelled,
+                Some("nobody waits for the result any more"),
+            );
+        }
+        if self.journaled {
+            self.node
+                .core
+                .journal
+                .end_dropped_call(self.node.info.call_id);
+        }
+    }
+}

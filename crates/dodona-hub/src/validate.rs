@@ -1,0 +1,132 @@
+//! Checking parameters that come from outside.
+
+use dodona_proto::{CallError, ErrorCode};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::config::LimitsConfig;
+use crate::router::nearest;
+
+/// How many problems one answer names.
+const MOST: usize = 5;
+
+/// Refuses parameters that are too large, too deep or do not fit the schema. All problems are
+/// told at once, each with its field.
+pub(crate) fn check(
+    params: &Value,
+    schema: &Value,
+    validator: &Validator,
+    limits: &LimitsConfig,
+) -> Result<(), CallError> {
+    bounded(params, limits)?;
+    if validator.is_valid(params) {
+        return Ok(());
+    }
+    let problems: Vec<(String, String)> = validator
+        .iter_errors(params)
+        .take(MOST)
+        .map(|error| (field(&error), error.to_string()))
+        .collect();
+    let said: Vec<String> = problems
+        .iter()
+        .map(|(field, problem)| {
+            if field.is_empty() {
+                problem.clone()
+            } else {
+                format!("`{field}`: {problem}")
+            }
+        })
+        .collect();
+    let data: Vec<Value> = problems
+        .iter()
+        .map(|(field, problem)| json!({ "field": field, "problem": problem }))
+        .collect();
+    let error = CallError::new(
+        ErrorCode::InvalidParams,
+        format!("the parameters do not fit: {}", said.join("; ")),
+    );
+    Err(error
+        .data(json!({ "problems": data }))
+        .hint(hint(params, schema)))
+}
+
+/// The field an error is about, dotted as people write it.
+fn field(error: &jsonschema::ValidationError<'_>) -> String {
+    error
+        .instance_path()
+        .to_string()
+        .trim_start_matches('/')
+        .replace('/', ".")
+}
+
+/// The next thing to try: the field that a misspelt one meant, or the list of all.
+fn hint(params: &Value, schema: &Value) -> String {
+    let known: Vec<&String> = schema["properties"]
+        .as_object()
+        .map(|fields| fields.keys().collect())
+        .unwrap_or_default();
+    let unknown = params
+        .as_object()
+        .and_then(|fields| fields.keys().find(|name| !known.contains(name)));
+    let meant = unknown.and_then(|name| Some((name, nearest(name, known.iter())?)));
+    if let Some((name, near)) = meant {
+        return format!("did you mean `{near}` instead of `{name}`?");
+    }
+    match known[..] {
+        [] => "the method takes no parameters".to_owned(),
+        _ => {
+            let required: Vec<&str> = schema["required"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            let names = known.iter().map(|name| {
+                if required.contains(&name.as_str()) {
+                    format!("{name}*")
+                } else {
+                    (*name).clone()
+                }
+            });
+            format!(
+                "the method takes {} (* required)",
+                names.collect::<Vec<_>>().join(", ")
+            )
+        }
+    }
+}
+
+/// Walks the value without recursion, so that its depth cannot hurt us either.
+fn bounded(params: &Value, limits: &LimitsConfig) -> Result<(), CallError> {
+    let mut bytes = 0_usize;
+    let mut open: Vec<(&Value, usize)> = vec![(params, 1)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > limits.params_depth {
+            let message = format!(
+                "the parameters nest deeper than {} levels",
+                limits.params_depth
+            );
+            return Err(CallError::new(ErrorCode::TooDeep, message));
+        }
+        bytes += match value {
+            Value::String(text) => text.len() + 2,
+            Value::Array(values) => {
+                open.extend(values.iter().map(|value| (value, depth + 1)));
+                2 + values.len()
+            }
+            Value::Object(fields) => {
+                open.extend(fields.values().map(|value| (value, depth + 1)));
+                2 + fields.keys().map(|name| name.len() + 4).sum::<usize>()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        };
+        if bytes > limits.params_bytes {
+            let message = format!(
+                "the parameters are larger than {} bytes",
+                limits.params_bytes
+            );
+            return Err(CallError::new(ErrorCode::TooLarge, message));
+        }
+    }
+    Ok(())
+}
