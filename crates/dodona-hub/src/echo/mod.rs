@@ -36,10 +36,26 @@ impl Plugin for EchoPlugin {
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
-            let echo = Arc::new(Echo { db: ctx.db });
+            let new = || {
+                Arc::new(Echo {
+                    db: ctx.db,
+                    counter: Counter::default(),
+                })
+            };
+            let echo = self.active.get_or_init(new);
             Ok(Contribution::new()
                 .methods(echo.plugin_methods()?)
                 .migrations(MIGRATIONS))
+        })
+    }
+
+    fn deactivate(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(echo) = self.active.get()
+                && let Err(error) = echo.counter.flush(&echo.db).await
+            {
+                tracing::warn!(%error, "the counts since the last `echo.stats` are lost");
+            }
         })
     }
 }

@@ -55,7 +55,7 @@ impl StreamReader {
         if self.ended {
             return Ok(None);
         }
-        let items = match self.from_ring().await? {
+        let items = match self.await_ring().await? {
             Some(items) => items,
             None => read_page(&self.db, self.stream, self.after, PAGE).await?,
         };
@@ -70,7 +70,7 @@ impl StreamReader {
     }
 
     /// Waits for something new in a live stream; `None` when it must come from the database.
-    async fn from_ring(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, JournalError> {
+    async fn await_ring(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, JournalError> {
         let Some((live, tail)) = &mut self.live else {
             return Ok(None);
         };
