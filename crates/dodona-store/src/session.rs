@@ -128,6 +128,8 @@ impl Session {
     }
 
     fn tune_reader(&self) -> rusqlite::Result<()> {
+        // On Unix a file opened for reading cannot be locked for this anyway; elsewhere the last
+        // connection to close would write the log into the database.
         self.conn
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         self.conn

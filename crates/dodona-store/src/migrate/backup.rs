@@ -62,12 +62,16 @@ fn copy(session: &Session, to: &Path) -> Result<(), Cause> {
 /// Keeps the newest copies by age, whatever their version: after an old copy has been restored,
 /// the one just made may have a lower version than those of the time before.
 fn drop_oldest(database: &Path, newest: &Path) -> io::Result<()> {
-    let mut others: Vec<(SystemTime, PathBuf)> = Vec::new();
+    let mut others: Vec<(SystemTime, u32, PathBuf)> = Vec::new();
     for entry in fs::read_dir(newest.parent().unwrap_or(newest))? {
         let entry = entry?;
         let path = entry.path();
-        if path != newest && is_backup_of(database, &path) {
-            others.push((entry.metadata()?.modified()?, path));
+        if path == newest {
+            continue;
+        }
+        if let Some(version) = version_of(database, &path) {
+            // The version decides between copies made within one tick of the file system's clock.
+            others.push((entry.metadata()?.modified()?, version, path));
         }
     }
     others.sort_unstable();
@@ -75,23 +79,18 @@ fn drop_oldest(database: &Path, newest: &Path) -> io::Result<()> {
     others
         .iter()
         .take(surplus)
-        .try_for_each(|(_, path)| files::remove(path))
+        .try_for_each(|(_, _, path)| files::remove(path))
 }
 
-fn is_backup_of(database: &Path, path: &Path) -> bool {
-    let name = |path: &Path| {
-        path.file_name()
-            .and_then(|name| name.to_str())
-            .map(str::to_owned)
-    };
-    let (Some(database), Some(candidate)) = (name(database), name(path)) else {
-        return false;
-    };
-    candidate
-        .strip_prefix(&database)
-        .and_then(|rest| rest.strip_prefix(".before-v"))
-        .and_then(|rest| rest.strip_suffix(".bak"))
-        .is_some_and(|version| version.parse::<u32>().is_ok())
+/// The version before which a file was made, if it is a copy of this database.
+fn version_of(database: &Path, path: &Path) -> Option<u32> {
+    path.file_name()?
+        .to_str()?
+        .strip_prefix(database.file_name()?.to_str()?)?
+        .strip_prefix(".before-v")?
+        .strip_suffix(".bak")?
+        .parse()
+        .ok()
 }
 
 /// The path with something added to its name.

@@ -130,11 +130,14 @@ async fn a_refused_commit_fails_every_write_of_its_group_and_no_later_one() {
     .await;
     plug.started().await;
     let culprit = queue(&db, orphan).await;
+    let failing = queue(&db, |_| Err::<(), _>(DbError::NoRow)).await;
     let last = queue(&db, parent).await;
     plug.release();
     for write in [first, culprit, last] {
         assert!(is_refused_commit(&write.await.unwrap()));
     }
+    // A write that had failed by itself is told its own error.
+    assert!(matches!(failing.await.unwrap(), Err(DbError::NoRow)));
     assert_eq!(parents(&db).await, 0);
     db.write(parent).await.unwrap();
     assert_eq!(parents(&db).await, 1);
