@@ -10,13 +10,14 @@ use arc_swap::ArcSwap;
 use dodona_plugin::{CallInfo, EventBus, Plugin};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, MethodKind, NameError, PluginName,
-    PluginState, PluginStatus, Principal, Project, Scope, StreamId,
+    PluginState, PluginStatus, Principal, Project, Scope, StreamId, Surface,
 };
 use dodona_store::journal::{Journal, JournalError, Recovered};
 use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Store};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::accounts::Accounts;
 use crate::admit::Reach;
 use crate::bus::Bus;
 use crate::cancel::CancelTarget;
@@ -88,6 +89,7 @@ pub(crate) struct Core {
     pub(crate) calls: Calls,
     pub(crate) user_limits: UserLimits,
     pub(crate) journal: Journal,
+    pub(crate) accounts: Accounts,
     pub(crate) projects: Projects,
     /// The scope that shows everybody's calls and streams.
     pub(crate) admin: Scope,
@@ -110,6 +112,7 @@ impl Hub {
         let journal = Journal::open(&store, config.journal.clone()).await?;
         let db = store.database(database::FILE, Durability::Full);
         db.migrate(database::MIGRATIONS).await?;
+        let accounts = Accounts::load(db.clone()).await?;
         let projects = Projects::load(db).await?;
         let bus: Arc<dyn EventBus> = Arc::new(Bus::new(journal.clone()));
         let mut plugins = by_name(plugins)?;
@@ -120,6 +123,7 @@ impl Hub {
                 calls: Calls::default(),
                 user_limits: UserLimits::new(&config.limits),
                 journal,
+                accounts,
                 projects,
                 admin: methods::admin_scope(),
                 store,
@@ -174,6 +178,34 @@ impl Hub {
             request.timeout,
         );
         run::admitted(node, admitted).await
+    }
+
+    /// The principal a token stands for. The one place where that is decided; a transport only
+    /// finds the token in its request.
+    pub fn authenticate(&self, token: &str, surface: Surface) -> Result<Principal, CallError> {
+        self.core.accounts.authenticate(token, surface)
+    }
+
+    /// Makes sure that `file` holds a valid token of the machine's owner, readable by nobody
+    /// else, and answers with it.
+    pub async fn local_token(&self, file: &Path) -> Result<String, CallError> {
+        self.core.accounts.local_token(file).await
+    }
+
+    /// Trades the code of a one-time link for the token of a page's session and its lifetime.
+    pub async fn redeem_login(&self, code: &str) -> Result<(String, Duration), CallError> {
+        self.core.accounts.redeem(code).await
+    }
+
+    /// What there is to know about a method that can be reached from outside.
+    pub fn method(&self, name: &str) -> Option<Arc<MethodDescriptor>> {
+        let snapshot = self.core.snapshot.load();
+        let route = snapshot.routes.get(name)?;
+        route
+            .descriptor()
+            .scope
+            .is_some()
+            .then(|| Arc::clone(route.method.descriptor()))
     }
 
     /// What a principal may call.

@@ -27,6 +27,7 @@
 //! It knows no wire and no plugin but its own two, `hub` and `echo`; it opens no socket, reads no
 //! configuration file and prints nothing.
 
+mod accounts;
 mod admit;
 mod attendance;
 mod bus;
@@ -47,6 +48,7 @@ mod stream;
 mod tree;
 mod validate;
 
+pub use accounts::{LOCAL_USER, TokenInfo};
 pub use cancel::CancelTarget;
 pub use config::{HubConfig, Limit, LimitsConfig};
 pub use hub::{Health, Hub, StartError};

@@ -279,6 +279,11 @@ impl Stream for Nested {
 }
 
 impl Core {
+    /// Whose things a user may see: only their own, or everybody's (`None`).
+    pub(crate) fn owner_filter<'a>(&self, who: &'a Principal) -> Option<&'a dodona_proto::UserId> {
+        (!who.scopes.allow(&self.admin)).then_some(&who.user)
+    }
+
     /// Whether a user may see what is another's.
     pub(crate) fn may_see(&self, who: &Principal, owner: &dodona_proto::UserId) -> bool {
         who.user == *owner || who.scopes.allow(&self.admin)

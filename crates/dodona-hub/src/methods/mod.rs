@@ -3,6 +3,7 @@
 mod types;
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{
@@ -13,9 +14,10 @@ use dodona_proto::{CallId, PluginName, PluginPath, Scope, StreamId};
 use crate::cancel::CancelTarget;
 use crate::hub::Core;
 use types::{
-    CallsResult, CancelParams, CancelResult, HealthResult, MethodsParams, MethodsResult,
+    CallsResult, CancelParams, CancelResult, HealthResult, LoginCode, MethodsParams, MethodsResult,
     PluginsResult, ProjectsParams, ProjectsResult, SchemaHashParams, SchemaHashResult,
-    StreamParams, StreamResult,
+    StreamParams, StreamResult, TokenCreateParams, TokenCreated, TokenRevokeParams, TokenRevoked,
+    TokensResult,
 };
 
 /// The hub's own name among the plugins.
@@ -161,6 +163,60 @@ impl HubMethods {
             .map(|project| project.as_ref().clone())
             .collect();
         Ok(ProjectsResult { projects })
+    }
+
+    /// Lists tokens: the caller's own, or everybody's with `hub:admin`. Never their text.
+    #[method(scope = "hub:tokens")]
+    async fn tokens(&self, ctx: &CallCtx) -> Result<TokensResult, CallError> {
+        let core = self.core()?;
+        Ok(TokensResult {
+            tokens: core.accounts.list(core.owner_filter(&ctx.principal)),
+        })
+    }
+
+    /// Makes a token for a user. Its text is in this answer and nowhere else.
+    #[method(scope = "hub:admin", mutates)]
+    async fn token_create(
+        &self,
+        _ctx: &CallCtx,
+        p: TokenCreateParams,
+    ) -> Result<TokenCreated, CallError> {
+        let lifetime = p.expires_in_s.map(Duration::from_secs);
+        let (info, token) = self
+            .core()?
+            .accounts
+            .create(&p.user, &p.name, p.scopes, lifetime)
+            .await?;
+        Ok(TokenCreated { token, info })
+    }
+
+    /// Ends a token at once: one of the caller's own, or anybody's with `hub:admin`.
+    #[method(scope = "hub:tokens", mutates)]
+    async fn token_revoke(
+        &self,
+        ctx: &CallCtx,
+        p: TokenRevokeParams,
+    ) -> Result<TokenRevoked, CallError> {
+        let core = self.core()?;
+        match core
+            .accounts
+            .revoke(&p.id, core.owner_filter(&ctx.principal))
+            .await?
+        {
+            true => Ok(TokenRevoked { id: p.id }),
+            false => Err(CallError::new(
+                ErrorCode::NotFound,
+                format!("there is no token `{}`", p.id),
+            )),
+        }
+    }
+
+    /// Makes a code that signs a page in as the caller, once and within five minutes.
+    #[method(scope = "hub:login", mutates)]
+    async fn login_code(&self, ctx: &CallCtx) -> Result<LoginCode, CallError> {
+        Ok(LoginCode {
+            code: self.core()?.accounts.login_code(&ctx.principal)?,
+        })
     }
 
     /// Reads a page of a stream's items, running or finished, from after item `after`.

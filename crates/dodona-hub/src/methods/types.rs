@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use dodona_plugin::{CallError, ErrorCode};
 use dodona_proto::{
-    CallSummary, DoneStatus, Item, MethodDescriptor, PluginStatus, Project, StreamId,
+    CallSummary, DoneStatus, Item, MethodDescriptor, PluginStatus, Project, Scopes, StreamId,
+    UserId,
 };
 use dodona_store::journal::{StoredItem, StreamEnd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::accounts::TokenInfo;
 use crate::hub::Health;
 
 #[derive(Serialize, JsonSchema)]
@@ -167,4 +169,46 @@ impl StreamResult {
             ended: end.map(|end| end.status),
         })
     }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TokensResult {
+    pub(super) tokens: Vec<TokenInfo>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct TokenCreateParams {
+    /// Whose token; the user is made when there is none of the name.
+    pub(super) user: UserId,
+    /// What it is for.
+    pub(super) name: String,
+    /// What it grants, such as `vault:read`, `vault:*` or `*`.
+    pub(super) scopes: Scopes,
+    /// How many seconds it lives; for ever without.
+    #[schemars(range(min = 1))]
+    pub(super) expires_in_s: Option<u64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TokenCreated {
+    /// The token. It cannot be shown again.
+    pub(super) token: String,
+    pub(super) info: TokenInfo,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct TokenRevokeParams {
+    /// The public part of the token.
+    pub(super) id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TokenRevoked {
+    pub(super) id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LoginCode {
+    /// Goes into `/login?code=…`.
+    pub(super) code: String,
 }
