@@ -1,5 +1,6 @@
 //! One open connection and the transactions run on it.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,6 +63,20 @@ impl Session {
                 other => other,
             })?;
         Ok(session)
+    }
+
+    /// Undoes what a process that was killed in a transaction left half done, if there is
+    /// anything. Only a database that is not in log mode yet can be in that state: its first
+    /// moments, until the switch to the log is complete. A connection that cannot write cannot
+    /// read it, and would refuse it for ever.
+    pub(crate) fn undo_half_done(target: &Target) -> Result<(), DbError> {
+        let mut journal = target.path.as_os_str().to_owned();
+        journal.push("-journal");
+        if !fs::metadata(journal).is_ok_and(|file| file.len() > 0) {
+            return Ok(());
+        }
+        // Any read makes the engine look for it.
+        Session::open(target, Access::Write)?.control("SELECT 1 FROM sqlite_schema")
     }
 
     /// Opens the database without the means to change one byte of it or of its log.

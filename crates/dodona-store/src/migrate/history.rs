@@ -39,7 +39,8 @@ pub(super) fn read(target: &Target) -> Result<History, MigrateError> {
             has_content: anything.is_some(),
         })
     };
-    Session::snapshot(target)
+    Session::undo_half_done(target)
+        .and_then(|()| Session::snapshot(target))
         .and_then(look)
         .map_err(|source| MigrateError::Inspect {
             file: target.file.clone(),

@@ -164,6 +164,33 @@ async fn a_newer_database_that_had_crashed_keeps_its_log_too() {
     assert_eq!(after, before);
 }
 
+/// The switch to the log is itself a transaction of the older kind; a process killed in it leaves
+/// a file that cannot be read before something is undone.
+#[tokio::test]
+async fn a_database_killed_before_it_had_a_log_is_undone_and_migrated() {
+    let scratch = Scratch::new();
+    let killed = Connection::open(scratch.path("killed.db")).unwrap();
+    killed
+        .execute_batch(
+            "CREATE TABLE early (body); INSERT INTO early VALUES ('kept');
+             PRAGMA cache_size = 1;
+             BEGIN; INSERT INTO early SELECT zeroblob(100000) FROM early, (VALUES (1), (2), (3))",
+        )
+        .unwrap();
+    // A copy taken now is what a killed process leaves.
+    for (from, to) in [
+        ("killed.db", "notes.db"),
+        ("killed.db-journal", "notes.db-journal"),
+    ] {
+        fs::copy(scratch.path(from), scratch.path(to)).unwrap();
+    }
+    let db = scratch.notes().await;
+    let kept = db
+        .read(|tx| tx.query("SELECT body FROM early", (), |row| row.get::<String>(0)))
+        .await;
+    assert_eq!(kept.unwrap(), ["kept"]);
+}
+
 #[tokio::test]
 async fn a_failing_migration_leaves_the_schema_and_the_data_of_before() {
     let scratch = Scratch::new();
