@@ -144,6 +144,14 @@ impl Db {
             .map_or_else(|_| Vec::new(), |live| live.writer.close())
     }
 
+    /// Whether anything was asked of it, so that its file should be there.
+    pub(crate) fn is_used(&self) -> bool {
+        self.inner
+            .live
+            .as_ref()
+            .is_ok_and(|live| live.writer.is_running())
+    }
+
     /// What the handle was opened as.
     pub(crate) fn target(&self) -> Option<&Arc<Target>> {
         self.inner.live.as_ref().ok().map(|live| &live.target)

@@ -1,6 +1,6 @@
 //! The owner of the data directory and of the threads that work on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -126,8 +126,14 @@ impl Store {
     /// Examines every database: those in use and those found in the data directory. It reads all
     /// of each file, and changes none.
     pub async fn check(&self) -> Vec<DatabaseReport> {
-        let used = self.databases().handles.keys().cloned().collect();
-        check::all(&self.inner.data_dir, &self.inner.options, used).await
+        check::all(&self.inner.data_dir, &self.inner.options, self.used()).await
+    }
+
+    /// The databases that should have a file by now.
+    fn used(&self) -> BTreeSet<String> {
+        let handles = &self.databases().handles;
+        let used = handles.iter().filter(|(_, db)| db.is_used());
+        used.map(|(file, _)| file.clone()).collect()
     }
 
     /// Serves what is queued, writes the logs into their databases and ends the threads. Later

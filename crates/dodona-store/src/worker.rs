@@ -55,6 +55,11 @@ impl<M> Worker<M> {
         }
     }
 
+    /// Whether there has been a request, and the threads have not been told to end.
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(&*self.lock(), State::Running { .. })
+    }
+
     /// Takes no further requests. The threads returned end once they have served those queued.
     pub(crate) fn close(&self) -> Vec<JoinHandle<()>> {
         match std::mem::replace(&mut *self.lock(), State::Closed) {

@@ -37,7 +37,10 @@ async fn every_database_is_reported_whether_in_use_or_only_found() {
 async fn garbage_and_missing_files_are_reported_beside_sound_ones() {
     let scratch = Scratch::new();
     fs::write(scratch.path("garbage.db"), "x".repeat(5000)).unwrap();
-    scratch.db("missing.db");
+    let missing = scratch.db("missing.db");
+    missing.read(|_| Ok(())).await.unwrap();
+    fs::remove_file(scratch.path("missing.db")).unwrap();
+    scratch.db("never-used.db");
     scratch.notes().await;
 
     let reports = scratch.store.check().await;
