@@ -1,1 +1,42 @@
-//! Development only: in-process hubs, temporary stores, crash and fault harnesses.
+//! Development only: what the tests and the speed tables of the workspace share.
+//!
+//! Start from [`TestHub`], a hub in this process on a temporary home, and
+//! [`assert_well_formed`], which every stream has to pass whatever happened to its call.
+//!
+//! ```
+//! use dodona_testkit::{TestHub, assert_well_formed};
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), dodona_proto::CallError> {
+//! let hub = TestHub::start().await;
+//! let said = hub.call("alice", "echo.say", json!({"text": "hello"})).await?;
+//! assert_eq!(said, json!({"text": "hello"}));
+//!
+//! let items = hub.open("alice", "echo.count", json!({"to": 3})).await?.collect().await?;
+//! assert_well_formed(&items);
+//!
+//! let hub = hub.restart().await;
+//! assert!(hub.call("alice", "echo.stats", json!({})).await.is_ok());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The binary `crash-writer` keeps a hub busy and prints whatever was acknowledged to it; the
+//! tests of this crate kill it, or let its system calls fail, and compare what is left on disk.
+//! [`measure`] is the loop behind the speed tables in `benches/`.
+//!
+//! # What it does not do
+//!
+//! It is part of no product: other crates use it from their `tests/` folders only. It fakes no
+//! part of the hub or the store: what runs here is what ships. It cuts no power: a killed process
+//! shows what was handed to the operating system, not what reached the disk.
+
+mod chance;
+mod hub;
+pub mod measure;
+mod stream;
+
+pub use chance::Chance;
+pub use hub::{HubBuilder, TestHub, principal};
+pub use stream::{assert_well_formed, fault, fingerprint};

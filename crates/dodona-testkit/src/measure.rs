@@ -1,0 +1,1 @@
+//! A loop that measures peers side by side.
