@@ -51,6 +51,7 @@ mod validate;
 pub use accounts::{LOCAL_USER, TokenInfo};
 pub use cancel::CancelTarget;
 pub use config::{HubConfig, Limit, LimitsConfig};
+pub use dodona_store::journal::StoredItem;
 pub use hub::{Health, Hub, StartError};
 pub use request::{Keep, Request};
 pub use stream::{CallStream, Reader};

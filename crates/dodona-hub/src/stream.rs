@@ -140,6 +140,11 @@ impl Reader {
         self.stream
     }
 
+    /// Whether the stream was still being written when it was attached to.
+    pub fn is_live(&self) -> bool {
+        self.reader.is_live()
+    }
+
     /// The next items, at least one, in the form they are stored and sent; `None` after the
     /// terminal. Safe to drop and call again.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, CallError> {

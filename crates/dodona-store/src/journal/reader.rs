@@ -44,6 +44,11 @@ impl StreamReader {
         }
     }
 
+    /// Whether the stream was still being written when this reader was made.
+    pub fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
     /// The number of the last item handed out.
     pub fn position(&self) -> u64 {
         self.after

@@ -1,0 +1,108 @@
+//! The routes of the one port.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use dodona_hub::Hub;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::{self, Caller};
+use crate::options::ServerOptions;
+use crate::{guard, http, sse, ws};
+
+/// What every request can reach.
+pub(crate) struct App {
+    pub(crate) hub: Hub,
+    pub(crate) options: ServerOptions,
+    pub(crate) port: u16,
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl App {
+    pub(crate) fn new(
+        hub: Hub,
+        options: ServerOptions,
+        port: u16,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            hub,
+            options,
+            port,
+            shutdown,
+        }
+    }
+}
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/rpc", post(http::answer).get(ws::upgrade))
+        .route("/streams/{id}", get(sse::stream))
+        .route("/healthz", get(health))
+        .route("/metrics", get(metrics))
+        .route("/login", get(login))
+        .route("/", get(index))
+        // Before everything else, upgrades included.
+        .layer(from_fn_with_state(Arc::clone(&app), guard::check))
+        .with_state(app)
+}
+
+async fn health(State(app): State<Arc<App>>) -> Response {
+    let health = app.hub.health();
+    let (status, word) = match health.stopping {
+        false => (axum::http::StatusCode::OK, "ok"),
+        true => (axum::http::StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+    };
+    http::json(status, format!(r#"{{"status":"{word}"}}"#))
+}
+
+async fn metrics(State(app): State<Arc<App>>, caller: Caller) -> Response {
+    let Some(metrics) = &app.options.metrics else {
+        return axum::http::StatusCode::NOT_FOUND.into_response();
+    };
+    if let Err(refused) = caller.require("hub:read") {
+        return http::refusal(&refused);
+    }
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
+        metrics.render(&app.hub),
+    )
+        .into_response()
+}
+
+async fn index() -> &'static str {
+    concat!(
+        "Dodona ",
+        env!("CARGO_PKG_VERSION"),
+        " is running. Its methods are at POST /rpc; `dodona methods` lists them.\n"
+    )
+}
+
+#[derive(Deserialize)]
+struct LoginQuery {
+    code: String,
+}
+
+/// Trades the code of a one-time link for a cookie.
+async fn login(State(app): State<Arc<App>>, query: axum::extract::Query<LoginQuery>) -> Response {
+    match app.hub.redeem_login(&query.code).await {
+        Ok((token, lifetime)) => {
+            let cookie = auth::cookie(&token, lifetime);
+            (
+                [
+                    (header::SET_COOKIE, cookie),
+                    (header::CACHE_CONTROL, "no-store".to_owned()),
+                ],
+                Redirect::to("/"),
+            )
+                .into_response()
+        }
+        Err(error) => http::refusal(&error),
+    }
+}

@@ -1,0 +1,131 @@
+//! A stream that outlives its connections.
+
+use std::time::Duration;
+
+use dodona_proto::{CallError, ErrorCode, Item, ItemBody, StreamId};
+use jsonrpsee_core::client::{Subscription, SubscriptionClientT, SubscriptionKind};
+use jsonrpsee_types::SubscriptionId;
+use serde_json::{Value, json};
+
+use super::{Client, Json};
+
+/// How long to wait before each new try to reach the server, the last one for ever after.
+const PAUSES: &[u64] = &[0, 50, 200, 500, 1_000];
+
+/// How long a server may be away before the stream is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The items of a call on a server. A lost connection is made again and the stream goes on after
+/// the last item seen.
+pub struct RemoteStream {
+    client: Client,
+    stream: StreamId,
+    items: Option<Subscription<Item>>,
+    seen: u64,
+    ended: bool,
+}
+
+impl RemoteStream {
+    pub(super) async fn open(
+        client: Client,
+        method: &str,
+        params: Value,
+    ) -> Result<Self, CallError> {
+        let items = subscribe(&client, json!({ "method": method, "params": params })).await?;
+        let stream = stream_of(&items)?;
+        Ok(Self {
+            client,
+            stream,
+            items: Some(items),
+            seen: 0,
+            ended: false,
+        })
+    }
+
+    /// Which stream.
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// The next item; `None` after the terminal.
+    pub async fn next(&mut self) -> Result<Option<Item>, CallError> {
+        while !self.ended {
+            let Some(items) = &mut self.items else {
+                self.resume().await?;
+                continue;
+            };
+            match items.next().await {
+                Some(Ok(item)) if item.seq <= self.seen => {}
+                Some(Ok(item)) => return Ok(Some(self.take(item))),
+                Some(Err(error)) => {
+                    return Err(CallError::new(
+                        ErrorCode::Internal,
+                        "the server sent an item that cannot be read",
+                    )
+                    .log(error));
+                }
+                // The connection is gone, or this end was too slow and the library let go of it.
+                None => self.items = None,
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, item: Item) -> Item {
+        self.seen = item.seq;
+        self.ended = item.call_id.depth() == 0 && matches!(item.body, ItemBody::Done { .. });
+        item
+    }
+
+    /// Subscribes again, after the last item seen.
+    async fn resume(&mut self) -> Result<(), CallError> {
+        let started = tokio::time::Instant::now();
+        for pause in PAUSES
+            .iter()
+            .chain(std::iter::repeat(PAUSES.last().unwrap_or(&1_000)))
+        {
+            tokio::time::sleep(Duration::from_millis(*pause)).await;
+            let params = json!({ "stream_id": self.stream, "after": self.seen });
+            match subscribe(&self.client, params).await {
+                Ok(items) => {
+                    self.items = Some(items);
+                    return Ok(());
+                }
+                Err(error)
+                    if error.code == ErrorCode::Interrupted && started.elapsed() < PATIENCE => {}
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("the pauses have no end")
+    }
+
+    /// Stops the call and waits until the server has answered. What was emitted until then can
+    /// still be read.
+    pub async fn cancel(&self) -> Result<(), CallError> {
+        self.client
+            .call("hub.cancel", json!({ "stream_id": self.stream }))
+            .await
+            .map(drop)
+    }
+}
+
+async fn subscribe(client: &Client, params: Value) -> Result<Subscription<Item>, CallError> {
+    let socket = client.socket().await?;
+    let subscribed = socket
+        .subscribe("hub.subscribe", Json(params), "hub.unsubscribe")
+        .await;
+    subscribed.map_err(|error| client.explain(error))
+}
+
+fn stream_of(items: &Subscription<Item>) -> Result<StreamId, CallError> {
+    let id = match items.kind() {
+        SubscriptionKind::Subscription(SubscriptionId::Str(id)) => id.parse().ok(),
+        _ => None,
+    };
+    id.ok_or_else(|| {
+        CallError::new(
+            ErrorCode::Internal,
+            "the server named a stream in a way that cannot be read",
+        )
+    })
+}

@@ -1,0 +1,69 @@
+//! Host and Origin: a page of somebody else's must not talk to us through a browser.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::app::App;
+use crate::http;
+
+/// Refuses requests that name another host (DNS rebinding) or come from another origin.
+pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    match one(headers, &header::HOST) {
+        Some(host) if is_ours(&app, host) => {}
+        _ => return refuse("the Host header does not name this server"),
+    }
+    if headers.contains_key(header::ORIGIN) && !has_own_origin(&app, headers) {
+        return refuse("requests from other origins are not taken");
+    }
+    next.run(request).await
+}
+
+/// Whether the request says that it comes from a page of this server.
+pub(crate) fn has_own_origin(app: &App, headers: &HeaderMap) -> bool {
+    let origin = one(headers, &header::ORIGIN);
+    origin
+        .and_then(|origin| {
+            origin
+                .strip_prefix("http://")
+                .or_else(|| origin.strip_prefix("https://"))
+        })
+        .is_some_and(|host| is_ours(app, host))
+}
+
+/// The value of a header that must not stand there twice.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+/// Loopback names with our port, and the names the operator gave, with or without a port.
+fn is_ours(app: &App, host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => {
+            (name, port.parse::<u16>().ok())
+        }
+        _ => (host, Some(80)),
+    };
+    let loopback = ["127.0.0.1", "localhost", "[::1]"]
+        .iter()
+        .any(|own| name.eq_ignore_ascii_case(own));
+    (loopback && port == Some(app.port))
+        || app
+            .options
+            .allowed_hosts
+            .iter()
+            .any(|own| name.eq_ignore_ascii_case(own) || host.eq_ignore_ascii_case(own))
+}
+
+fn refuse(message: &str) -> Response {
+    http::json(
+        StatusCode::FORBIDDEN,
+        serde_json::json!({ "error": message }).to_string(),
+    )
+}

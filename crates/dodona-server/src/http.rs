@@ -1,0 +1,118 @@
+//! `POST /rpc`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use dodona_proto::{CallError, ErrorCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::rpc;
+
+/// Answers a JSON-RPC request, notification or batch.
+pub(crate) async fn answer(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Response {
+    if !is_json(request.headers()) {
+        let error = CallError::new(
+            ErrorCode::InvalidRequest,
+            "the content type is not `application/json`",
+        );
+        return json(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            rpc::failure(None, &error),
+        );
+    }
+    let body = match read_body(&app, request.into_body()).await {
+        Ok(body) => body,
+        Err((status, error)) => return json(status, rpc::failure(None, &error)),
+    };
+    match rpc::answer_http(&app, &caller, &body).await {
+        Some(text) => json(StatusCode::OK, text),
+        None => empty(StatusCode::NO_CONTENT),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    [
+        "application/json",
+        "application/json-rpc",
+        "application/jsonrequest",
+    ]
+    .iter()
+    .any(|known| essence.eq_ignore_ascii_case(known))
+}
+
+async fn read_body(app: &App, body: Body) -> Result<Bytes, (StatusCode, CallError)> {
+    let limit = app.options.body_bytes;
+    let collect = Limited::new(body, limit).collect();
+    match tokio::time::timeout(app.options.body_timeout, collect).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let error = CallError::new(
+                ErrorCode::TooLarge,
+                format!("the request is larger than {limit} bytes"),
+            );
+            Err((StatusCode::PAYLOAD_TOO_LARGE, error))
+        }
+        Ok(Err(_)) => Err((
+            StatusCode::BAD_REQUEST,
+            CallError::new(ErrorCode::InvalidRequest, "the body could not be read"),
+        )),
+        Err(_) => Err((
+            StatusCode::REQUEST_TIMEOUT,
+            CallError::new(
+                ErrorCode::InvalidRequest,
+                "the body took too long to arrive",
+            ),
+        )),
+    }
+}
+
+/// A response whose body is JSON text.
+pub(crate) fn json(status: StatusCode, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// A request that did not get as far as a method.
+pub(crate) fn refusal(error: &CallError) -> Response {
+    let status = match error.code {
+        ErrorCode::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::NotFound => StatusCode::NOT_FOUND,
+        ErrorCode::InvalidParams | ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::Storage => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    let mut response = json(status, rpc::failure(None, error));
+    if status == StatusCode::UNAUTHORIZED {
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}

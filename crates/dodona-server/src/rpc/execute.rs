@@ -1,0 +1,88 @@
+//! From a request to the hub's answer.
+
+use std::sync::Arc;
+
+use dodona_hub::{Hub, Request};
+use dodona_proto::{CallError, ErrorCode, MethodKind, Mutation};
+use serde_json::{Value, json};
+
+use super::envelope::Call;
+use super::subscribe::{self, Opened};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::openrpc;
+
+/// What a call gives.
+pub(crate) enum Answer {
+    /// The result, as JSON text.
+    Result(String),
+    /// A stream to read from.
+    Stream(Opened),
+}
+
+impl Answer {
+    /// Over HTTP a stream is named, not sent: it goes on for the grace time, in which the client
+    /// comes to read it.
+    pub(crate) fn over_http(self) -> String {
+        match self {
+            Self::Result(text) => text,
+            Self::Stream(opened) => {
+                let stream_id = opened.reader.stream();
+                json!({ "stream_id": stream_id, "sse_url": format!("/streams/{stream_id}") })
+                    .to_string()
+            }
+        }
+    }
+}
+
+/// Runs a call. The wire's own methods are few and listed here; everything else is the hub's.
+pub(crate) async fn execute(
+    app: &Arc<App>,
+    caller: &Caller,
+    call: Call<'_>,
+) -> Result<Answer, CallError> {
+    let params = call.value()?;
+    match &*call.method {
+        "rpc.discover" => Ok(Answer::Result(
+            openrpc::document(&app.hub.methods(&caller.principal)).to_string(),
+        )),
+        "tools/list" => Ok(Answer::Result(
+            openrpc::tools(&app.hub.methods(&caller.principal)).to_string(),
+        )),
+        "hub.subscribe" => subscribe::subscribe(&app.hub, caller, params)
+            .await
+            .map(Answer::Stream),
+        method => run(&app.hub, caller, method, params).await,
+    }
+}
+
+async fn run(hub: &Hub, caller: &Caller, method: &str, params: Value) -> Result<Answer, CallError> {
+    let descriptor = hub.method(method);
+    let kind = descriptor
+        .as_ref()
+        .map_or(MethodKind::Unary, |descriptor| descriptor.kind);
+    let request = request(caller, method, params);
+    if kind == MethodKind::Streaming {
+        let reader = hub.open(request).await?.into_reader();
+        return Ok(Answer::Stream(Opened { reader, own: true }));
+    }
+    let mutates = descriptor.is_some_and(|descriptor| descriptor.mutation == Mutation::Mutates);
+    let result = if mutates {
+        // A client that goes away must not leave half of a change behind.
+        let hub = hub.clone();
+        let task = tokio::spawn(async move { hub.call(request).await });
+        task.await.map_err(|error| {
+            CallError::new(ErrorCode::Internal, "the call was lost").log(error)
+        })??
+    } else {
+        hub.call(request).await?
+    };
+    Ok(Answer::Result(result.to_string()))
+}
+
+/// A call from outside: its parameters are not to be trusted.
+pub(crate) fn request(caller: &Caller, method: &str, params: Value) -> Request {
+    let mut request = Request::new(Arc::clone(&caller.principal), method, params);
+    request.project = caller.project.clone();
+    request
+}

@@ -1,0 +1,84 @@
+//! `hub.subscribe` and `hub.unsubscribe`.
+
+use dodona_hub::{Hub, Keep, Reader};
+use dodona_proto::{CallError, ErrorCode, StreamId};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::execute::request;
+use crate::auth::Caller;
+
+/// A stream that a client reads.
+pub(crate) struct Opened {
+    pub(crate) reader: Reader,
+    /// Whether this client started it, so that unsubscribing cancels it.
+    pub(crate) own: bool,
+}
+
+/// Either a method to call and watch, or a stream to go on reading.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubscribeParams {
+    method: Option<String>,
+    #[serde(default)]
+    params: Value,
+    stream_id: Option<StreamId>,
+    #[serde(default)]
+    after: u64,
+    #[serde(default)]
+    detached: bool,
+}
+
+pub(crate) async fn subscribe(
+    hub: &Hub,
+    caller: &Caller,
+    params: Value,
+) -> Result<Opened, CallError> {
+    let bad = |message: String| CallError::new(ErrorCode::InvalidParams, message);
+    // Clients that send parameters by position send one object.
+    let params = match params {
+        Value::Array(mut values) if values.len() == 1 => values.remove(0),
+        other => other,
+    };
+    let p: SubscribeParams = serde_json::from_value(params).map_err(|error| {
+        bad(format!("the parameters do not fit: {error}"))
+            .hint("name a `method` (and its `params`), or a `stream_id` (and `after`)")
+    })?;
+    match (p.method, p.stream_id) {
+        (Some(method), None) => {
+            let mut request = request(caller, &method, p.params);
+            request.keep = if p.detached {
+                Keep::Detached
+            } else {
+                Keep::Grace
+            };
+            Ok(Opened {
+                reader: hub.open(request).await?.into_reader(),
+                own: true,
+            })
+        }
+        (None, Some(stream)) => Ok(Opened {
+            reader: hub.attach(&caller.principal, stream, p.after).await?,
+            own: false,
+        }),
+        _ => Err(bad("name either a `method` or a `stream_id`".to_owned())),
+    }
+}
+
+/// The subscription that an unsubscribe names, by name or by position.
+pub(crate) fn unsubscribe_target(params: &Value) -> Result<StreamId, CallError> {
+    let named = match params {
+        Value::Array(values) if values.len() == 1 => values.first(),
+        Value::Object(fields) if fields.len() == 1 => fields.get("subscription"),
+        _ => None,
+    };
+    named
+        .and_then(Value::as_str)
+        .and_then(|id| id.parse().ok())
+        .ok_or_else(|| {
+            CallError::new(
+                ErrorCode::InvalidParams,
+                "name the subscription: `{\"subscription\": \"…\"}`",
+            )
+        })
+}

@@ -1,0 +1,99 @@
+//! Accepting connections, and letting go of them.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dodona_hub::Hub;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::app::{App, router};
+use crate::io::PatientWrites;
+use crate::options::ServerOptions;
+
+/// How long to wait after a failed accept: descriptors may have run out, and trying at once
+/// would only burn the processor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves a hub on a listener until `shutdown`, then lets calls finish for the drain time and
+/// stops the hub.
+pub async fn serve(
+    listener: TcpListener,
+    hub: Hub,
+    options: ServerOptions,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let port = listener.local_addr()?.port();
+    let drain = options.drain;
+    let places = Arc::new(Semaphore::new(options.connections));
+    let app = Arc::new(App::new(hub.clone(), options, port, shutdown.clone()));
+    let router = router(Arc::clone(&app));
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => break,
+            accepted = accept(&listener, &places) => accepted,
+        };
+        match accepted {
+            Ok((stream, place)) => {
+                let (app, router) = (Arc::clone(&app), router.clone());
+                connections.spawn(async move {
+                    connection(stream, &app, router).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    connections.close();
+    let _ = tokio::time::timeout(drain, connections.wait()).await;
+    hub.stop(drain).await;
+    Ok(())
+}
+
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let place = Arc::clone(places)
+        .acquire_owned()
+        .await
+        .map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    // Without this, small answers wait for the peer's delayed acknowledgement.
+    stream.set_nodelay(true)?;
+    Ok((stream, place))
+}
+
+async fn connection(stream: TcpStream, app: &App, router: axum::Router) {
+    let io = TokioIo::new(PatientWrites::new(stream, app.options.write_timeout));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(app.options.header_timeout)
+        .pipeline_flush(true);
+    let connection = http
+        .serve_connection(io, TowerToHyperService::new(router))
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = app.shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        // Peers that go away or talk nonsense are no trouble of ours.
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
