@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::hub::Core;
 use crate::limits::Place;
+use crate::meter;
 use crate::router::{Route, Snapshot};
 use crate::validate;
 
@@ -32,9 +33,21 @@ pub(crate) struct Admitted {
 }
 
 impl Core {
-    /// Authorise → limit → find → validate → gate. The same for every surface and every nested
-    /// call; there is no other way to a method.
+    /// Lets a call in, or says why not. The same for every surface and every nested call; there
+    /// is no other way to a method.
     pub(crate) fn admit(
+        &self,
+        who: &Principal,
+        reach: Reach,
+        method: &str,
+        params: Params,
+    ) -> Result<Admitted, CallError> {
+        self.decide(who, reach, method, params)
+            .inspect_err(|error| meter::refused(&error.code))
+    }
+
+    /// Authorise → limit → find → validate → gate.
+    fn decide(
         &self,
         who: &Principal,
         reach: Reach,

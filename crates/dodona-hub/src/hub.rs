@@ -93,6 +93,8 @@ pub(crate) struct Core {
     pub(crate) projects: Projects,
     /// The scope that shows everybody's calls and streams.
     pub(crate) admin: Scope,
+    /// Counts journaled items.
+    pub(crate) items: metrics::Counter,
     store: Store,
     bus: Arc<dyn EventBus>,
     plugins: BTreeMap<PluginName, Arc<dyn Plugin>>,
@@ -126,6 +128,7 @@ impl Hub {
                 accounts,
                 projects,
                 admin: methods::admin_scope(),
+                items: metrics::counter!("dodona_items_total"),
                 store,
                 bus,
                 plugins,

@@ -37,6 +37,7 @@ mod database;
 pub mod echo;
 mod hub;
 mod limits;
+mod meter;
 mod methods;
 mod node;
 mod projects;

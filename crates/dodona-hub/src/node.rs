@@ -176,6 +176,11 @@ impl Node {
         self.state().last.take()
     }
 
+    /// How long the call has been running.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.since.elapsed()
+    }
+
     pub(crate) fn summary(&self) -> CallSummary {
         CallSummary {
             call_id: self.info.call_id,
@@ -183,7 +188,7 @@ impl Node {
             method: self.info.method.clone(),
             user: self.info.principal.user.clone(),
             started: self.started,
-            elapsed_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            elapsed_ms: u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX),
         }
     }
 
@@ -211,6 +216,7 @@ impl Node {
             return Err(ended());
         }
         ready.send();
+        self.core.items.increment(1);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::config::HubConfig;
 use crate::limits::PluginLimits;
+use crate::meter::Meter;
 use crate::router::{Route, Snapshot};
 
 /// Activates plugins, in the order of their names.
@@ -135,12 +136,14 @@ impl Roster<'_> {
                 .unwrap_or("Result")
                 .into();
             let (plugin, limits) = (plugin.clone(), Arc::clone(&limits));
+            let meter = Meter::new(&descriptor.name);
             routes.push(Arc::new(Route {
                 method,
                 plugin,
                 validator,
                 result_type,
                 limits,
+                meter,
             }));
         }
         Ok(routes)

@@ -11,6 +11,7 @@ use dodona_proto::{
 use jsonschema::Validator;
 
 use crate::limits::PluginLimits;
+use crate::meter::Meter;
 
 /// A method as the dispatcher needs it.
 pub(crate) struct Route {
@@ -20,6 +21,7 @@ pub(crate) struct Route {
     /// The content type of a unary result: the name of its schema.
     pub(crate) result_type: Arc<str>,
     pub(crate) limits: Arc<PluginLimits>,
+    pub(crate) meter: Meter,
 }
 
 impl Route {

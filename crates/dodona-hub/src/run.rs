@@ -12,6 +12,7 @@ use dodona_store::journal::CallHead;
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use serde_json::Value;
+use tracing::Instrument;
 
 use crate::admit::Admitted;
 use crate::node::Node;
@@ -60,7 +61,8 @@ fn journals_call(node: &Node, route: &Route) -> bool {
 /// The method's own future. The closure runs inside it, so that its panics are caught too.
 fn start(node: &Arc<Node>, route: &Route, params: Value) -> Work<'static> {
     let (node, handler) = (Arc::clone(node), route.method.handler().clone());
-    Box::pin(async move {
+    let span = tracing::debug_span!("call", id = %node.info.call_id, path = %node.info.path);
+    let work = async move {
         match handler {
             Handler::Unary(run) => run(node.ctx(), params).await,
             Handler::Streaming(run) => {
@@ -68,7 +70,8 @@ fn start(node: &Arc<Node>, route: &Route, params: Value) -> Work<'static> {
                 Ok(node.take_last().unwrap_or_default())
             }
         }
-    })
+    };
+    Box::pin(work.instrument(span))
 }
 
 /// Polls the work until it is done, panics, is cancelled or runs out of time.
@@ -205,6 +208,9 @@ impl<'a> Guard<'a> {
         let reason = outcome.as_ref().err().map(|error| error.message.as_str());
         self.node.make_room(GRACE).await;
         self.leave(status, reason);
+        if let Some(route) = route {
+            route.meter.ended(status, self.node.elapsed());
+        }
         if std::mem::take(&mut self.journaled) {
             self.node
                 .core

@@ -184,6 +184,8 @@ impl Pump {
     /// Shows readers and subscribers what is now durable.
     fn publish(&mut self, rows: &[Row]) {
         self.failed.clear();
+        metrics::counter!("dodona_journal_commits_total").increment(1);
+        metrics::counter!("dodona_journal_entries_total").increment(rows.len() as u64);
         let mut tails: Vec<(&Arc<Live>, Tail)> = Vec::new();
         for row in rows {
             match row {
@@ -227,6 +229,7 @@ impl Pump {
 
     /// Ends the streams that lost an item. Others are not affected.
     fn give_up(&mut self, rows: &[Row], error: &DbError) {
+        metrics::counter!("dodona_journal_failures_total").increment(1);
         tracing::error!(%error, entries = rows.len(), "the journal could not store a batch");
         for row in rows {
             let Row::Item { live, item, .. } = row else {
