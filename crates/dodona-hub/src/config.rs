@@ -65,8 +65,8 @@ impl Default for LimitsConfig {
     fn default() -> Self {
         Self {
             user: Limit {
-                per_second: 1_000,
-                burst: 2_000,
+                per_second: 10_000,
+                burst: 20_000,
                 concurrent: 1_024,
             },
             plugin: HashMap::new(),

@@ -1,23 +1,23 @@
 //! One running call: its facts, and its way to others.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dodona_plugin::{BoxFuture, CallCtx, CallInfo, Caller, ItemStream, Params, ScopeWork};
 use dodona_proto::{
-    CallError, CallId, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodKind, MethodName,
-    PluginPath,
+    CallError, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodKind, MethodName,
+    PathError,
 };
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
 use crate::admit::{Admitted, Reach};
 use crate::hub::Core;
 use crate::run;
-use crate::stream;
+use crate::tap::{self, Tap};
 use crate::tree::Root;
 
 /// A running call, or a named inner part of one.
@@ -25,6 +25,10 @@ pub(crate) struct Node {
     pub(crate) info: CallInfo,
     pub(crate) core: Arc<Core>,
     pub(crate) root: Arc<Root>,
+    /// The call that made this one.
+    parent: Option<Arc<Node>>,
+    /// Whether it takes no more calls below it. Guarded by the tree's lock.
+    closing: AtomicBool,
     /// When this call itself must be over, where that is sooner than for the call above.
     pub(crate) own_deadline: Option<Instant>,
     /// In-process consumers of this call's items, and of the calls above.
@@ -41,32 +45,6 @@ pub(crate) struct Node {
 struct State {
     ended: bool,
     last: Option<Value>,
-}
-
-/// An in-process consumer of items. Its items are numbered for it alone.
-#[derive(Clone)]
-pub(crate) struct Tap {
-    sender: mpsc::Sender<Item>,
-    seq: Arc<AtomicU64>,
-}
-
-impl Tap {
-    pub(crate) fn new(sender: mpsc::Sender<Item>) -> Self {
-        Self {
-            sender,
-            seq: Arc::default(),
-        }
-    }
-
-    fn item(&self, call_id: CallId, path: &PluginPath, body: ItemBody) -> Item {
-        let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
-        Item {
-            call_id,
-            seq,
-            plugin_path: path.clone(),
-            body,
-        }
-    }
 }
 
 /// How a child differs from its parent.
@@ -88,14 +66,8 @@ impl Node {
         keep_last: bool,
     ) -> Arc<Self> {
         let own_deadline = info.deadline;
-        Arc::new(Self::new(
-            core,
-            root,
-            info,
-            own_deadline,
-            Vec::new(),
-            keep_last,
-        ))
+        let node = Self::new(core, root, info, own_deadline);
+        Arc::new(Self { keep_last, ..node })
     }
 
     fn new(
@@ -103,31 +75,37 @@ impl Node {
         root: Arc<Root>,
         info: CallInfo,
         own_deadline: Option<Instant>,
-        taps: Vec<Tap>,
-        keep_last: bool,
     ) -> Self {
-        let (children, state) = (AtomicU32::new(0), Mutex::default());
-        let (started, since) = (Timestamp::now(), Instant::now());
         Self {
             info,
             core,
             root,
+            parent: None,
+            closing: AtomicBool::new(false),
             own_deadline,
-            taps,
-            keep_last,
-            children,
-            started,
-            since,
-            state,
+            taps: Vec::new(),
+            keep_last: false,
+            children: AtomicU32::new(0),
+            started: Timestamp::now(),
+            since: Instant::now(),
+            state: Mutex::default(),
         }
     }
 
     /// The node of a call that this one makes.
-    pub(crate) fn child(&self, spec: ChildSpec<'_>) -> Result<Arc<Self>, CallError> {
+    pub(crate) fn child(self: &Arc<Self>, spec: ChildSpec<'_>) -> Result<Arc<Self>, CallError> {
+        drop(self.unended()?);
         let ordinal = self.children.fetch_add(1, Ordering::Relaxed) + 1;
         let too_deep = || CallError::new(ErrorCode::TooDeep, "calls nest too deep");
         let call_id = self.info.call_id.child(ordinal).ok_or_else(too_deep)?;
-        let path = self.info.path.join(spec.name).map_err(|_| too_deep())?;
+        let path = self
+            .info
+            .path
+            .join(spec.name)
+            .map_err(|error| match error {
+                PathError::TooDeep => too_deep(),
+                PathError::Segment(error) => CallError::new(ErrorCode::Internal, error.to_string()),
+            })?;
         let own_deadline = spec
             .timeout
             .map(|timeout| Instant::now() + timeout)
@@ -141,16 +119,13 @@ impl Node {
             deadline: own_deadline.or(self.info.deadline),
             cancel: self.info.cancel.child_token(),
         };
-        let taps = self.taps.iter().cloned().chain(spec.tap).collect();
         let (core, root) = (Arc::clone(&self.core), Arc::clone(&self.root));
-        Ok(Arc::new(Self::new(
-            core,
-            root,
-            info,
-            own_deadline,
-            taps,
-            spec.keep_last,
-        )))
+        Ok(Arc::new(Self {
+            parent: Some(Arc::clone(self)),
+            taps: self.taps.iter().cloned().chain(spec.tap).collect(),
+            keep_last: spec.keep_last,
+            ..Self::new(core, root, info, own_deadline)
+        }))
     }
 
     /// What a method gets.
@@ -192,18 +167,51 @@ impl Node {
         }
     }
 
+    /// Makes sure that nothing is called from here any more. Under the tree's lock.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the call that made this one takes it in. Under the tree's lock.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.parent
+            .as_ref()
+            .is_none_or(|parent| !parent.closing.load(Ordering::Relaxed) && !parent.state().ended)
+    }
+
     /// Sends an item to whoever watches. Waits while the journal or a consumer is behind.
     pub(crate) async fn send(&self, body: ItemBody) -> Result<(), CallError> {
+        // A method that does nothing but send has no other moment at which it could be stopped.
+        consume_budget().await;
         for tap in &self.taps {
-            let item = tap.item(self.info.call_id, &self.info.path, body.clone());
             // A consumer that went away is cancelling this call already.
-            let _ = tap.sender.send(item).await;
+            if let Some(room) = tap.room().await {
+                let _open = self.unended()?;
+                tap.put(self.item(body.clone()), Some(room));
+            }
         }
+        self.store(body).await
+    }
+
+    /// Sends the error a call ends with. Does not wait for consumers: one that does not read must
+    /// not keep a call from ending.
+    pub(crate) async fn send_error(&self, body: ItemBody) -> Result<(), CallError> {
+        for tap in &self.taps {
+            let _open = self.unended()?;
+            tap.put(self.item(body.clone()), None);
+        }
+        self.store(body).await
+    }
+
+    /// Keeps data where it is the result, and journals the item where the stream is.
+    async fn store(&self, body: ItemBody) -> Result<(), CallError> {
+        let mut state = self.unended()?;
         if self.keep_last
             && let ItemBody::Data { data, .. } = &body
         {
-            self.state().last = Some(data.clone());
+            state.last = Some(data.clone());
         }
+        drop(state);
         let Some(writer) = &self.root.writer else {
             return Ok(());
         };
@@ -211,67 +219,71 @@ impl Node {
             .reserve(self.info.call_id, &self.info.path, body)
             .await?;
         // Under the lock, so that nothing can follow the terminal.
-        let state = self.state();
-        if state.ended {
-            return Err(ended());
-        }
+        let _open = self.unended()?;
         ready.send();
-        self.core.items.increment(1);
         Ok(())
     }
 
-    /// Writes the terminal. The first to do so wins; returns whether it was this one.
-    pub(crate) fn end(&self, status: DoneStatus, reason: Option<&str>) -> bool {
+    /// Writes the terminal, unless that has been done.
+    pub(crate) fn end(&self, status: DoneStatus, reason: Option<&str>) {
         let mut state = self.state();
         if std::mem::replace(&mut state.ended, true) {
-            return false;
+            return;
+        }
+        let reason = reason.map(str::to_owned);
+        for tap in &self.taps {
+            let reason = reason.clone();
+            tap.put(self.item(ItemBody::Done { status, reason }), None);
         }
         if let Some(writer) = &self.root.writer {
-            writer.end(
-                self.info.call_id,
-                &self.info.path,
-                status,
-                reason.map(str::to_owned),
-            );
-        }
-        true
-    }
-
-    /// Tells in-process consumers that the call has ended, as far as they have room for it.
-    pub(crate) fn tell_end(&self, status: DoneStatus, reason: Option<&str>) {
-        for tap in &self.taps {
-            let body = ItemBody::Done {
-                status,
-                reason: reason.map(str::to_owned),
-            };
-            let _ = tap
-                .sender
-                .try_send(tap.item(self.info.call_id, &self.info.path, body));
+            writer.end(self.info.call_id, &self.info.path, status, reason);
         }
     }
 
-    /// Waits until in-process consumers have room for one more item, but not for long: one that
-    /// does not read must not keep a call from ending.
+    /// Lets in-process consumers catch up before the call ends, but not for long.
     pub(crate) async fn make_room(&self, patience: Duration) {
-        for tap in &self.taps {
-            let _ = tokio::time::timeout(patience, tap.sender.reserve()).await;
+        if self.taps.is_empty() {
+            return;
+        }
+        let all = async {
+            for tap in &self.taps {
+                tap.room().await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, all).await;
+    }
+
+    /// Numbered by whoever reads it.
+    fn item(&self, body: ItemBody) -> Item {
+        Item {
+            call_id: self.info.call_id,
+            seq: 0,
+            plugin_path: self.info.path.clone(),
+            body,
         }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds off the terminal; fails when there is one.
+    fn unended(&self) -> Result<MutexGuard<'_, State>, CallError> {
+        let state = self.state();
+        if state.ended {
+            return Err(CallError::new(ErrorCode::Cancelled, "the call has ended"));
+        }
+        Ok(state)
     }
 
     /// Checks a call this one wants to make, and makes its node.
     fn admit_child(
-        &self,
+        self: &Arc<Self>,
         method: &str,
         params: Params,
         tap: Option<Tap>,
     ) -> Result<(Arc<Self>, Admitted), CallError> {
-        if self.state().ended {
-            return Err(ended());
-        }
+        drop(self.unended()?);
         let admitted = self
             .core
             .admit(&self.info.principal, Reach::Inside, method, params)?;
@@ -285,10 +297,6 @@ impl Node {
         })?;
         Ok((node, admitted))
     }
-}
-
-fn ended() -> CallError {
-    CallError::new(ErrorCode::Cancelled, "the call has ended")
 }
 
 impl Caller for Node {
@@ -313,10 +321,10 @@ impl Caller for Node {
         method: &str,
         params: Params,
     ) -> BoxFuture<'_, Result<ItemStream, CallError>> {
-        let (tap, items) = stream::tap();
+        let (tap, items) = tap::new();
         let opened = self
             .admit_child(method, params, Some(tap))
-            .map(|(node, admitted)| items.watch(node, admitted));
+            .and_then(|(node, admitted)| items.watch(node, admitted));
         Box::pin(std::future::ready(opened))
     }
 
@@ -334,7 +342,8 @@ impl Caller for Node {
         };
         match self.child(spec) {
             Ok(node) => {
-                Box::pin(async move { run::scope(Arc::clone(&node), work(node.ctx())).await })
+                let ctx = node.ctx();
+                Box::pin(run::scope(node, Box::pin(async move { work(ctx).await })))
             }
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }

@@ -32,8 +32,10 @@ pub(crate) async fn admitted(node: Arc<Node>, admitted: Admitted) -> Result<Valu
         places,
     } = admitted;
     let mut guard = Guard::enter(&node)?;
-    if journals_call(&node, &route) {
-        guard.journal(&route, &params).await?;
+    if journals_call(&node, &route)
+        && let Err(error) = guard.journal(&route, &params).await
+    {
+        return guard.finish(Err(error), Some(&route)).await;
     }
     let work = match answer {
         Some(answer) => std::future::ready(Ok(answer)).boxed(),
