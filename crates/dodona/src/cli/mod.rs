@@ -1,0 +1,147 @@
+//! The commands. Each is one file whose doc comment is its help.
+
+mod call;
+mod completions;
+mod doctor;
+mod methods;
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Parser, Subcommand, ValueEnum};
+use dodona_proto::ExitKind;
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::logs;
+use crate::shell::Shell;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXAMPLES: &str = "\
+Examples:
+  dodona methods                       what can be called
+  dodona call echo.say text=hello      call it
+  dodona call echo.count to=5          watch it work
+  dodona doctor                        is everything all right?
+
+Environment:
+  DODONA_HOME   where everything is kept, instead of the usual places
+  DODONA_LOG    what to log to standard error: error (default), warn, info, debug, trace
+  NO_COLOR      no colours";
+
+/// A programmable, local-first agent server
+#[derive(Debug, Parser)]
+#[command(name = "dodona", version, styles = STYLES, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// The project a call is about [default: the nearest directory upwards with `.dodona` or `.git`]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
+    project: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global options",
+        hide_possible_values = false
+    )]
+    color: When,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Call(call::Call),
+    Methods(methods::Methods),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+}
+
+impl Cli {
+    /// Reads the command line. Where it makes no sense, or asks for help, the process ends here.
+    pub(crate) fn parse_arguments() -> Self {
+        let cli = Self::parse();
+        cli.color.set();
+        cli
+    }
+
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        logs::start()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                Failure::new(
+                    ExitKind::Failed,
+                    format!("could not start threads: {error}"),
+                )
+            })?;
+        let outcome = runtime.block_on(self.dispatch());
+        // What still runs in the background has nothing to store: the session was closed.
+        runtime.shutdown_background();
+        outcome
+    }
+
+    async fn dispatch(self) -> Result<(), Failure> {
+        let interrupt = Interrupt::watch().map_err(|error| {
+            Failure::new(
+                ExitKind::Failed,
+                format!("could not watch for Ctrl-C: {error}"),
+            )
+        })?;
+        let shell = Shell {
+            project: self.project,
+            interrupt,
+        };
+        match self.command {
+            Command::Call(call) => call.run(&shell).await,
+            Command::Methods(methods) => methods.run(&shell).await,
+            Command::Doctor(doctor) => doctor.run(&shell).await,
+            Command::Completions(completions) => completions.run(),
+        }
+    }
+}
+
+impl When {
+    fn set(self) {
+        let choice = match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,83 @@
+//! Faults of a text, shown in the text.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use crate::paint::{Paint, harmless};
+
+/// Something wrong in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Where, in bytes.
+    pub(crate) span: Range<usize>,
+    /// What.
+    pub(crate) message: String,
+    /// The next thing to try.
+    pub(crate) hint: Option<String>,
+}
+
+/// Draws each fault with the lines it is in, and its hint on a line of its own.
+pub(crate) fn draw(origin: &str, text: &str, faults: &[Fault], paint: Paint) -> String {
+    let renderer = if paint.colours() {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    let drawn = faults.iter().map(|fault| {
+        let annotation = AnnotationKind::Primary.span(within(text, &fault.span));
+        let message = harmless(&fault.message);
+        let snippet = Snippet::source(text).path(origin).annotation(annotation);
+        let group = Level::ERROR.primary_title(message).element(snippet);
+        let excerpt = renderer.render(&[group]);
+        match &fault.hint {
+            Some(hint) => format!("{excerpt}\n{} {}", paint.code("hint:"), harmless(hint)),
+            None => excerpt,
+        }
+    });
+    drawn.collect::<Vec<_>>().join("\n\n")
+}
+
+/// A span that lies in the text, on the borders of its characters.
+fn within(text: &str, span: &Range<usize>) -> Range<usize> {
+    let start = text.floor_char_boundary(span.start);
+    start..text.ceil_char_boundary(span.end).max(start)
+}
+
+/// Line and column of a place, counted from 1, the column in characters.
+pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(offset)];
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = before.matches('\n').count() + 1;
+    (line, before[line_start..].chars().count() + 1)
+}
+
+/// The place of a line and a column in bytes, both counted from 1, as `serde_json` tells it.
+pub(crate) fn offset(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    (start + column.saturating_sub(1)).min(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_both_ways() {
+        let text = "a\nbü = 1\n";
+        let place = text.find('=').unwrap();
+        assert_eq!(line_and_column(text, place), (2, 4));
+        assert_eq!(offset(text, 2, 5), place);
+        assert_eq!(offset(text, 9, 9), text.len());
+    }
+
+    #[test]
+    fn a_span_inside_a_character_is_widened() {
+        assert_eq!(within("aü", &(2..2)), 1..3);
+        assert_eq!(within("a", &(7..9)), 1..1);
+    }
+}

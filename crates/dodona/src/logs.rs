@@ -1,0 +1,49 @@
+//! What the parts of the program note down, on standard error.
+//!
+//! A call that fails says so itself, so by default only faults of the program are shown.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::failure::Failure;
+
+/// The variable that says what to show, such as `debug` or `dodona_hub=debug`.
+const VARIABLE: &str = "DODONA_LOG";
+
+const DEFAULT: &str = "error";
+
+/// Starts logging, panics included: a plugin's panic fails its call only, so the usual message
+/// about a dying thread would mislead.
+pub(crate) fn start() -> Result<(), Failure> {
+    let asked = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
+    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(DEFAULT)).map_err(|error| {
+        Failure::usage(format!("{VARIABLE} makes no sense: {error}"))
+            .hint("write a level (`info`) or pairs such as `dodona_hub=debug,warn`")
+    })?;
+    let stderr = std::io::stderr();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(stderr.is_terminal() && crate::paint::Paint::of(&stderr).colours())
+        .with_writer(std::io::stderr)
+        .without_time()
+        .compact();
+    // It fails when there is a logger already, which then does the same.
+    let _ = subscriber.try_init();
+    log_panics();
+    Ok(())
+}
+
+fn log_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let message = info.payload_as_str().unwrap_or("no message");
+        match info.location() {
+            Some(place) => tracing::error!(target: "panic", "{message} ({place})"),
+            None => tracing::error!(target: "panic", "{message}"),
+        }
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+            usual(info);
+        }
+    }));
+}
