@@ -46,6 +46,7 @@ mod roster;
 mod router;
 mod run;
 mod stream;
+mod tap;
 mod tree;
 mod validate;
 

@@ -205,13 +205,7 @@ impl Node {
 
     /// Keeps data where it is the result, and journals the item where the stream is.
     async fn store(&self, body: ItemBody) -> Result<(), CallError> {
-        let mut state = self.unended()?;
-        if self.keep_last
-            && let ItemBody::Data { data, .. } = &body
-        {
-            state.last = Some(data.clone());
-        }
-        drop(state);
+        self.keep(&body)?;
         let Some(writer) = &self.root.writer else {
             return Ok(());
         };
@@ -221,6 +215,17 @@ impl Node {
         // Under the lock, so that nothing can follow the terminal.
         let _open = self.unended()?;
         ready.send();
+        self.core.items.increment(1);
+        Ok(())
+    }
+
+    fn keep(&self, body: &ItemBody) -> Result<(), CallError> {
+        let mut state = self.unended()?;
+        if self.keep_last
+            && let ItemBody::Data { data, .. } = body
+        {
+            state.last = Some(data.clone());
+        }
         Ok(())
     }
 

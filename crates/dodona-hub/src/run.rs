@@ -7,11 +7,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dodona_plugin::{BoxFuture, Handler};
-use dodona_proto::{CallError, DoneStatus, ErrorCode, ItemBody, MethodKind, Mutation};
+use dodona_proto::{CallError, DoneStatus, ErrorCode, ItemBody, Mutation};
 use dodona_store::journal::CallHead;
-use futures_util::FutureExt;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::task::coop::{consume_budget, unconstrained};
 use tracing::Instrument;
 
 use crate::admit::Admitted;
@@ -25,23 +25,27 @@ type Work<'a> = BoxFuture<'a, Result<Value, CallError>>;
 
 /// Runs a call that the dispatcher let in.
 pub(crate) async fn admitted(node: Arc<Node>, admitted: Admitted) -> Result<Value, CallError> {
+    entered(Guard::enter(node)?, admitted).await
+}
+
+/// Runs a call that has its place in the tree.
+pub(crate) async fn entered(mut guard: Guard, admitted: Admitted) -> Result<Value, CallError> {
+    // A method that does nothing but call has no other moment at which it could be stopped.
+    consume_budget().await;
     let Admitted {
         route,
         params,
         answer,
         places,
     } = admitted;
-    let mut guard = Guard::enter(&node)?;
-    if journals_call(&node, &route)
-        && let Err(error) = guard.journal(&route, &params).await
-    {
-        return guard.finish(Err(error), Some(&route)).await;
-    }
-    let work = match answer {
-        Some(answer) => std::future::ready(Ok(answer)).boxed(),
-        None => start(&node, &route, params),
+    let begun = match journals_call(&guard.node, &route) {
+        true => guard.journal(&route, &params).await,
+        false => Ok(()),
     };
-    let outcome = supervise(&node, work).await;
+    let outcome = match begun {
+        Ok(()) => supervise(&guard.node, start(&guard.node, &route, params, answer)).await,
+        Err(error) => Err(error),
+    };
     let result = guard.finish(outcome, Some(&route)).await;
     drop(places);
     result
@@ -49,8 +53,9 @@ pub(crate) async fn admitted(node: Arc<Node>, admitted: Admitted) -> Result<Valu
 
 /// Runs a named inner part of a call.
 pub(crate) async fn scope(node: Arc<Node>, work: Work<'_>) -> Result<Value, CallError> {
-    let guard = Guard::enter(&node)?;
-    let outcome = supervise(&node, work).await;
+    let guard = Guard::enter(node)?;
+    consume_budget().await;
+    let outcome = supervise(&guard.node, work).await;
     guard.finish(outcome, None).await
 }
 
@@ -60,18 +65,31 @@ fn journals_call(node: &Node, route: &Route) -> bool {
     descriptor.mutation == Mutation::Mutates && !(node.is_root() && node.root.writer.is_some())
 }
 
-/// The method's own future. The closure runs inside it, so that its panics are caught too.
-fn start(node: &Arc<Node>, route: &Route, params: Value) -> Work<'static> {
-    let (node, handler) = (Arc::clone(node), route.method.handler().clone());
+/// The method's own future, or a gate's answer in its place. The closure runs inside it, so that
+/// its panics are caught too, and the result is sent inside it, so that a consumer who does not
+/// read cannot hold up a call that was stopped.
+fn start(
+    node: &Arc<Node>,
+    route: &Arc<Route>,
+    params: Value,
+    answer: Option<Value>,
+) -> Work<'static> {
+    let (node, route) = (Arc::clone(node), Arc::clone(route));
     let span = tracing::debug_span!("call", id = %node.info.call_id, path = %node.info.path);
     let work = async move {
-        match handler {
-            Handler::Unary(run) => run(node.ctx(), params).await,
-            Handler::Streaming(run) => {
+        let value = match (answer, route.method.handler()) {
+            (Some(answer), _) => answer,
+            (None, Handler::Unary(run)) => run(node.ctx(), params).await?,
+            (None, Handler::Streaming(run)) => {
                 run(node.ctx(), params).await?;
-                Ok(node.take_last().unwrap_or_default())
+                return Ok(node.take_last().unwrap_or_default());
             }
+        };
+        if node.is_watched() {
+            let (content_type, data) = (route.result_type.to_string().into(), value.clone());
+            node.send(ItemBody::Data { content_type, data }).await?;
         }
+        Ok(value)
     };
     Box::pin(work.instrument(span))
 }
@@ -88,7 +106,8 @@ async fn supervise(node: &Node, work: Work<'_>) -> Result<Value, CallError> {
     let stopped = tokio::select! {
         biased;
         outcome = &mut work => return outcome,
-        error = stopped(node) => error,
+        // Busy work uses up the task's budget, without which no timer would fire.
+        error = unconstrained(stopped(node)) => error,
     };
     node.info.cancel.cancel();
     // Whatever it returns in its last moments, it was stopped.
@@ -157,17 +176,18 @@ fn panicked() -> CallError {
 }
 
 /// Stands for a running call. However it is left, the call leaves the tree and has its terminal.
-struct Guard<'a> {
-    node: &'a Arc<Node>,
+pub(crate) struct Guard {
+    node: Arc<Node>,
     /// Whether the journal has a beginning of this call and no end.
     journaled: bool,
     left: bool,
 }
 
-impl<'a> Guard<'a> {
-    fn enter(node: &'a Arc<Node>) -> Result<Self, CallError> {
+impl Guard {
+    /// Gives a call its place in the tree.
+    pub(crate) fn enter(node: Arc<Node>) -> Result<Self, CallError> {
         node.root
-            .add(Arc::clone(node), node.core.config.limits.nested)?;
+            .add(Arc::clone(&node), node.core.config.limits.nested)?;
         if node.is_root() {
             node.core.calls.add(Arc::clone(&node.root));
         }
@@ -176,6 +196,10 @@ impl<'a> Guard<'a> {
             journaled: false,
             left: false,
         })
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.node
     }
 
     /// Notes the beginning of a mutating call; if that cannot be done, the call does not run.
@@ -202,13 +226,15 @@ impl<'a> Guard<'a> {
         route: Option<&Route>,
     ) -> Result<Value, CallError> {
         self.stop_below();
-        let outcome = self.tell(outcome, route).await;
         let (status, code) = match &outcome {
             Ok(_) => (DoneStatus::Complete, None),
             Err(error) => (error.code.status(), Some(error.code.clone())),
         };
+        if status != DoneStatus::Cancelled {
+            self.node.make_room(GRACE).await;
+            self.tell(&outcome).await;
+        }
         let reason = outcome.as_ref().err().map(|error| error.message.as_str());
-        self.node.make_room(GRACE).await;
         self.leave(status, reason);
         if let Some(route) = route {
             route.meter.ended(status, self.node.elapsed());
@@ -226,31 +252,10 @@ impl<'a> Guard<'a> {
         outcome
     }
 
-    /// Emits the result of a unary method, or the error. A result that cannot be emitted turns
-    /// into an error itself.
-    async fn tell(
-        &self,
-        outcome: Result<Value, CallError>,
-        route: Option<&Route>,
-    ) -> Result<Value, CallError> {
-        if !self.node.is_watched() {
-            return outcome;
-        }
-        let outcome = match (outcome, route) {
-            (Ok(value), Some(route)) if route.descriptor().kind == MethodKind::Unary => {
-                let content_type = route.result_type.to_string().into();
-                self.node
-                    .send(ItemBody::Data {
-                        content_type,
-                        data: value.clone(),
-                    })
-                    .await
-                    .map(|()| value)
-            }
-            (outcome, _) => outcome,
-        };
-        if let Err(error) = &outcome
-            && error.code != ErrorCode::Cancelled
+    /// Emits the error, if there is one.
+    async fn tell(&self, outcome: &Result<Value, CallError>) {
+        if let Err(error) = outcome
+            && self.node.is_watched()
         {
             let body = ItemBody::Error {
                 error: error.message.clone(),
@@ -258,34 +263,28 @@ impl<'a> Guard<'a> {
                 recoverable: false,
             };
             // Where not even this can be stored, the terminal says what there is to say.
-            let _ = self.node.send(body).await;
+            let _ = self.node.send_error(body).await;
         }
-        outcome
     }
 
-    /// Stops whatever the call started and did not wait for. Below a root, nothing may be left
-    /// to say when its terminal is written.
+    /// Stops whatever the call started and did not wait for: nothing below it may be left to
+    /// say when its terminal is written.
     fn stop_below(&self) {
-        if self.node.has_children() {
-            self.node.info.cancel.cancel();
+        if !self.node.has_children() {
+            return;
         }
-        if self.node.is_root() {
-            for node in self.node.root.close() {
-                if !node.is_root() {
-                    node.end(
-                        DoneStatus::Cancelled,
-                        Some("the call that made this one has ended"),
-                    );
-                }
-            }
+        self.node.info.cancel.cancel();
+        for node in self.node.root.close(&self.node.info.call_id) {
+            node.end(
+                DoneStatus::Cancelled,
+                Some("the call that made this one has ended"),
+            );
         }
     }
 
     fn leave(&mut self, status: DoneStatus, reason: Option<&str>) {
         self.left = true;
-        if self.node.end(status, reason) {
-            self.node.tell_end(status, reason);
-        }
+        self.node.end(status, reason);
         self.node.root.remove(&self.node.info.call_id);
         if self.node.is_root() {
             self.node.core.calls.remove(self.node.root.stream);
@@ -306,7 +305,7 @@ impl<'a> Guard<'a> {
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for Guard {
     fn drop(&mut self) {
         if !self.left {
             self.node.info.cancel.cancel();

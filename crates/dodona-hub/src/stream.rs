@@ -1,27 +1,17 @@
 //! Calls whose items are watched.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use dodona_plugin::ItemStream;
-use dodona_proto::{CallError, DoneStatus, ErrorCode, Item, ItemBody, Principal, StreamId};
+use dodona_proto::{CallError, ErrorCode, Item, Principal, StreamId};
 use dodona_store::journal::{StoredItem, StreamHead, StreamReader};
-use futures_util::Stream;
 use jiff::Timestamp;
-use tokio::sync::mpsc;
-use tokio_util::sync::DropGuard;
 
 use crate::admit::{Admitted, Reach};
 use crate::attendance::{Attendance, Attendant};
 use crate::hub::{Core, Hub};
-use crate::node::{Node, Tap};
 use crate::request::Request;
-use crate::run;
+use crate::run::{self, Guard};
 use crate::tree::Root;
-
-/// How many items wait for an in-process consumer before the call does.
-const TAP: usize = 16;
 
 impl Hub {
     /// Starts a call and hands out its items. They are journaled, and committed before they are
@@ -65,7 +55,9 @@ impl Hub {
             project,
             request.timeout,
         );
-        tokio::spawn(drive(node, admitted));
+        // Entered here, so that whoever knows the stream's id can attach and cancel from now on.
+        let guard = Guard::enter(node)?;
+        tokio::spawn(drive(guard, admitted));
         let reader = Reader {
             stream,
             reader,
@@ -112,10 +104,10 @@ impl Hub {
 }
 
 /// Runs a streaming root to its end, or until nobody has read it for too long.
-async fn drive(node: Arc<Node>, admitted: Admitted) {
-    let root = Arc::clone(&node.root);
-    let grace = node.core.config.stream_grace;
-    let mut run = std::pin::pin!(run::admitted(node, admitted));
+async fn drive(guard: Guard, admitted: Admitted) {
+    let root = Arc::clone(&guard.node().root);
+    let grace = guard.node().core.config.stream_grace;
+    let mut run = std::pin::pin!(run::entered(guard, admitted));
     if let Some(attendance) = &root.attendance {
         tokio::select! {
             biased;
@@ -216,70 +208,6 @@ impl CallStream {
             attendance.detach();
         }
         self.into_reader()
-    }
-}
-
-/// A place for a nested call's items, and the stream that reads them.
-pub(crate) fn tap() -> (Tap, Tapped) {
-    let (sender, items) = mpsc::channel(TAP);
-    (Tap::new(sender), Tapped { items })
-}
-
-pub(crate) struct Tapped {
-    items: mpsc::Receiver<Item>,
-}
-
-impl Tapped {
-    /// Runs the call in a task of its own, because its consumer may wait elsewhere meanwhile.
-    pub(crate) fn watch(self, node: Arc<Node>, admitted: Admitted) -> ItemStream {
-        let cancel = node.info.cancel.clone().drop_guard();
-        let body = ItemBody::Done {
-            status: DoneStatus::Cancelled,
-            reason: None,
-        };
-        let (call_id, plugin_path) = (node.info.call_id, node.info.path.clone());
-        tokio::spawn(run::admitted(node, admitted));
-        let end = Some(Item {
-            call_id,
-            seq: 0,
-            plugin_path,
-            body,
-        });
-        Box::pin(Nested {
-            items: self.items,
-            end,
-            last_seq: 0,
-            _cancel: cancel,
-        })
-    }
-}
-
-/// The items of a nested call, its own terminal last. Dropping it cancels the call.
-struct Nested {
-    items: mpsc::Receiver<Item>,
-    /// The terminal for a call that could not send its own: it was dropped, or its consumer let
-    /// it wait too long. Taken when the terminal has been handed out.
-    end: Option<Item>,
-    last_seq: u64,
-    _cancel: DropGuard,
-}
-
-impl Stream for Nested {
-    type Item = Item;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Item>> {
-        let Some(own) = self.end.as_ref().map(|end| end.call_id) else {
-            return Poll::Ready(None);
-        };
-        let Some(item) = std::task::ready!(self.items.poll_recv(cx)) else {
-            let seq = self.last_seq + 1;
-            return Poll::Ready(self.end.take().map(|end| Item { seq, ..end }));
-        };
-        self.last_seq = item.seq;
-        if item.call_id == own && matches!(item.body, ItemBody::Done { .. }) {
-            self.end = None;
-        }
-        Poll::Ready(Some(item))
     }
 }
 

@@ -21,22 +21,16 @@ pub(crate) struct Root {
     pub(crate) attendance: Option<Attendance>,
     pub(crate) cancel: CancellationToken,
     reason: OnceLock<&'static str>,
-    open: Mutex<Open>,
+    nodes: Mutex<Vec<Arc<Node>>>,
     /// Told whenever a call of this tree ends.
     pub(crate) ended: Notify,
-}
-
-#[derive(Default)]
-struct Open {
-    nodes: Vec<Arc<Node>>,
-    closed: bool,
 }
 
 impl Root {
     /// A call whose items nobody sees.
     pub(crate) fn unwatched(stream: StreamId, user: UserId) -> Self {
         let (cancel, reason) = (CancellationToken::new(), OnceLock::new());
-        let (open, ended) = (Mutex::default(), Notify::new());
+        let (nodes, ended) = (Mutex::default(), Notify::new());
         Self {
             stream,
             user,
@@ -44,7 +38,7 @@ impl Root {
             attendance: None,
             cancel,
             reason,
-            open,
+            nodes,
             ended,
         }
     }
@@ -74,61 +68,64 @@ impl Root {
         self.reason.get().copied().unwrap_or("cancelled")
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Node>>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a call, unless the tree is ending or full.
+    /// Adds a call, unless the one that made it is ending or the tree is full.
     pub(crate) fn add(&self, node: Arc<Node>, most: u32) -> Result<(), CallError> {
-        let mut open = self.open();
-        if open.closed {
+        let mut nodes = self.lock();
+        if !node.is_wanted() {
             return Err(CallError::new(
                 ErrorCode::Cancelled,
                 "the call that made this one has ended",
             ));
         }
-        if open.nodes.len() > most as usize {
+        if nodes.len() > most as usize {
             return Err(CallError::new(
                 ErrorCode::TooManyCalls,
                 format!("more than {most} calls run below one"),
             ));
         }
-        open.nodes.push(node);
+        nodes.push(node);
         Ok(())
     }
 
     /// Removes a call that has ended.
     pub(crate) fn remove(&self, call: &CallId) {
-        let mut open = self.open();
-        if let Some(index) = open
-            .nodes
-            .iter()
-            .rposition(|node| node.info.call_id == *call)
-        {
-            open.nodes.swap_remove(index);
+        let mut nodes = self.lock();
+        if let Some(index) = nodes.iter().rposition(|node| node.info.call_id == *call) {
+            nodes.swap_remove(index);
         }
-        drop(open);
+        drop(nodes);
         self.ended.notify_waiters();
     }
 
-    /// Refuses new calls from now on and hands out those still running, the deepest first.
-    pub(crate) fn close(&self) -> Vec<Arc<Node>> {
-        let mut open = self.open();
-        open.closed = true;
-        let mut nodes = open.nodes.clone();
-        nodes.sort_by_key(|node| std::cmp::Reverse(node.info.call_id));
-        nodes
+    /// Refuses new calls below this one from now on and hands out those still running, the
+    /// deepest first.
+    pub(crate) fn close(&self, call: &CallId) -> Vec<Arc<Node>> {
+        let nodes = self.lock();
+        let within = nodes
+            .iter()
+            .filter(|node| node.info.call_id.is_within(call));
+        let mut below: Vec<Arc<Node>> = within
+            .inspect(|node| node.close())
+            .filter(|node| node.info.call_id != *call)
+            .cloned()
+            .collect();
+        drop(nodes);
+        below.sort_by_key(|node| std::cmp::Reverse(node.info.call_id));
+        below
     }
 
     /// The calls running now.
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
-        self.open().nodes.clone()
+        self.lock().clone()
     }
 
     /// Whether any of these calls is still running.
     pub(crate) fn runs_any(&self, calls: &[CallId]) -> bool {
-        self.open()
-            .nodes
+        self.lock()
             .iter()
             .any(|node| calls.contains(&node.info.call_id))
     }

@@ -1,0 +1,20 @@
+//! The hub, from the place of a surface and of a plugin: no socket, no command line.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper of a test fails the test, as the test itself would"
+)]
+
+mod activation;
+mod audit;
+mod bad_input;
+mod bus;
+mod gates;
+mod identity;
+mod limits;
+mod nesting;
+mod readers;
+mod stopping;
+mod support;
+mod taps;
+mod terminals;
