@@ -222,18 +222,18 @@ where
 }
 
 /// What must hold of every stream, however it ended: numbers without a hole, exactly one
-/// terminal for each call and nothing of that call after it, every call's maker there too, and
-/// the root's terminal last. Returns how the root ended.
+/// terminal for each call and nothing of that call or of those below it after that, every call's
+/// maker there too, and so the root's terminal last. Returns how the root ended.
 #[track_caller]
 pub(crate) fn check(items: &[Item]) -> (DoneStatus, Option<String>) {
     let mut ended: BTreeSet<CallId> = BTreeSet::new();
     let mut seen: BTreeSet<CallId> = BTreeSet::new();
     for (item, seq) in items.iter().zip(1..) {
         assert_eq!(item.seq, seq, "a hole or a repetition: {items:#?}");
-        assert!(
-            !ended.contains(&item.call_id),
-            "{item:?} follows the terminal of its call"
-        );
+        let above = std::iter::successors(Some(item.call_id), CallId::parent);
+        for call in above {
+            assert!(!ended.contains(&call), "{item:?} follows the end of {call}");
+        }
         seen.insert(item.call_id);
         if matches!(item.body, ItemBody::Done { .. }) {
             ended.insert(item.call_id);
