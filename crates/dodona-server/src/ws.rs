@@ -136,20 +136,22 @@ async fn read(
     }
 }
 
-/// Runs what a frame asks: at once if that takes no waiting, otherwise in a task of its own.
+/// Runs what a frame asks: at once if that takes no waiting, otherwise in a task of its own. A
+/// call that only reads ends with the connection, since nobody is left to hear the answer.
 async fn start(
     connection: Arc<Connection>,
     caller: Caller,
     frame: Bytes,
     place: OwnedSemaphorePermit,
 ) {
+    let closed = connection.closed.clone();
     let mut run = Box::pin(async move {
         connection.answer(&caller, &frame).await;
         drop(place);
     });
     let first = std::future::poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx))).await;
     if first.is_pending() {
-        tokio::spawn(run);
+        tokio::spawn(async move { closed.run_until_cancelled(run).await });
     }
 }
 

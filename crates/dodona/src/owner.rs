@@ -93,6 +93,12 @@ impl Ownership {
         Ok(ownership)
     }
 
+    /// Tells other processes where this one serves.
+    pub(crate) fn announce(&mut self, url: &str) -> io::Result<()> {
+        self.note.url = Some(url.to_owned());
+        self.write()
+    }
+
     fn write(&mut self) -> io::Result<()> {
         let note = serde_json::to_vec(&self.note)?;
         self.file.rewind()?;

@@ -95,9 +95,15 @@ impl Client {
             .map_err(|error| self.explain(error))
     }
 
-    /// Calls a method and hands out its items, over as many connections as it takes.
-    pub async fn open(&self, method: &str, params: Value) -> Result<RemoteStream, CallError> {
-        RemoteStream::open(self.clone(), method, params).await
+    /// Calls a method and hands out its items, over as many connections as it takes. It may
+    /// take `timeout`, if that is less than the method's own bound.
+    pub async fn open(
+        &self,
+        method: &str,
+        params: Value,
+        timeout: Option<Duration>,
+    ) -> Result<RemoteStream, CallError> {
+        RemoteStream::open(self.clone(), method, params, timeout).await
     }
 
     /// The connection, made again if it was lost.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dodona_proto::{CallError, ErrorCode, Item, ItemBody, StreamId};
+use dodona_proto::{CallError, DoneStatus, ErrorCode, Item, ItemBody, StreamId};
 use jsonrpsee_core::client::{Subscription, SubscriptionClientT, SubscriptionKind};
 use jsonrpsee_types::SubscriptionId;
 use serde_json::{Value, json};
@@ -30,8 +30,12 @@ impl RemoteStream {
         client: Client,
         method: &str,
         params: Value,
+        timeout: Option<Duration>,
     ) -> Result<Self, CallError> {
-        let items = subscribe(&client, json!({ "method": method, "params": params })).await?;
+        let timeout_ms =
+            timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        let params = json!({ "method": method, "params": params, "timeout_ms": timeout_ms });
+        let items = subscribe(&client, params).await?;
         let stream = stream_of(&items)?;
         Ok(Self {
             client,
@@ -69,6 +73,30 @@ impl RemoteStream {
             }
         }
         Ok(None)
+    }
+
+    /// Reads to the end: the last data of the root call, or its error.
+    pub async fn result(mut self) -> Result<Value, CallError> {
+        let (mut result, mut failure) = (Value::Null, None);
+        while let Some(item) = self.next().await? {
+            match item.body {
+                _ if item.call_id.depth() > 0 => {}
+                ItemBody::Data { data, .. } => result = data,
+                ItemBody::Error {
+                    error,
+                    code,
+                    recoverable: false,
+                } => failure = Some(CallError::new(code, error)),
+                ItemBody::Done { status, reason } if status != DoneStatus::Complete => {
+                    let reason = reason.unwrap_or_else(|| status.as_str().to_owned());
+                    return Err(
+                        failure.unwrap_or_else(|| CallError::new(ErrorCode::Cancelled, reason))
+                    );
+                }
+                _ => {}
+            }
+        }
+        Ok(result)
     }
 
     fn take(&mut self, item: Item) -> Item {

@@ -1,5 +1,7 @@
 //! `hub.subscribe` and `hub.unsubscribe`.
 
+use std::time::Duration;
+
 use dodona_hub::{Hub, Keep, Reader};
 use dodona_proto::{CallError, ErrorCode, StreamId};
 use serde::Deserialize;
@@ -27,6 +29,7 @@ struct SubscribeParams {
     after: u64,
     #[serde(default)]
     detached: bool,
+    timeout_ms: Option<u64>,
 }
 
 pub(crate) async fn subscribe(
@@ -47,6 +50,7 @@ pub(crate) async fn subscribe(
     match (p.method, p.stream_id) {
         (Some(method), None) => {
             let mut request = request(caller, &method, p.params);
+            request.timeout = p.timeout_ms.map(Duration::from_millis);
             request.keep = if p.detached {
                 Keep::Detached
             } else {

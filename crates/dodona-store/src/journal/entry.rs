@@ -154,6 +154,14 @@ impl StoredItem {
     }
 }
 
+impl From<Item> for StoredItem {
+    fn from(item: Item) -> Self {
+        let Item { call_id, seq, plugin_path: path, body } = item;
+        let text = serde_json::to_string(&body).expect("an item can always be written as JSON");
+        Self { call_id, seq, path, kind: body.kind(), body: text.into() }
+    }
+}
+
 /// An item's body on its way to the journal.
 pub(super) enum Body {
     /// Text that may still grow while it waits: `{"content_type": …, "data": {"text": …}}`.

@@ -1,10 +1,16 @@
 //! The commands. Each is one file whose doc comment is its help.
 
 mod call;
+mod calls;
+mod cancel;
 mod completions;
 mod doctor;
 mod methods;
+mod open;
+mod serve;
+mod token;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -27,6 +33,7 @@ Examples:
   dodona methods                       what can be called
   dodona call echo.say text=hello      call it
   dodona call echo.count to=5          watch it work
+  dodona serve                         for programs, pages and other commands
   dodona doctor                        is everything all right?
 
 Environment:
@@ -74,6 +81,11 @@ enum When {
 enum Command {
     Call(call::Call),
     Methods(methods::Methods),
+    Serve(serve::Serve),
+    Open(open::Open),
+    Calls(calls::Calls),
+    Cancel(cancel::Cancel),
+    Token(token::Token),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -118,10 +130,22 @@ impl Cli {
         match self.command {
             Command::Call(call) => call.run(&shell).await,
             Command::Methods(methods) => methods.run(&shell).await,
+            Command::Serve(serve) => serve.run(&shell).await,
+            Command::Open(open) => open.run(&shell).await,
+            Command::Calls(calls) => calls.run(&shell).await,
+            Command::Cancel(cancel) => cancel.run(&shell).await,
+            Command::Token(token) => token.run(&shell).await,
             Command::Doctor(doctor) => doctor.run(&shell).await,
             Command::Completions(completions) => completions.run(),
         }
     }
+}
+
+/// Writes a command's whole output.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| Failure::output(&error))
 }
 
 impl When {

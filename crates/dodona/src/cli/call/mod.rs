@@ -171,7 +171,7 @@ impl Call {
 }
 
 /// The hub knows best why a method is not there and what may have been meant.
-async fn unknown(session: &Session, method: &str) -> Failure {
+pub(super) async fn unknown(session: &Session, method: &str) -> Failure {
     match session.call(Ask::new(method, Value::Null)).await {
         Err(error) => error.into(),
         Ok(_) => Failure::usage(format!("`{method}` has just appeared"))

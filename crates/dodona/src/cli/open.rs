@@ -1,0 +1,40 @@
+//! `dodona open`.
+
+use clap::Args;
+use dodona_proto::ExitKind;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::shell::Shell;
+
+/// Print a link that signs a browser in to the running server, once and within five minutes
+#[derive(Debug, Args)]
+pub(crate) struct Open {
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct LoginCode {
+    code: String,
+}
+
+impl Open {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        let session = shell.session().await?;
+        let Some(url) = session.url().map(str::to_owned) else {
+            session.close().await;
+            return Err(Failure::new(ExitKind::Failed, "no server is running")
+                .hint("start one with `dodona serve`"));
+        };
+        let code = session.ask::<LoginCode>("hub.login_code", json!({})).await;
+        session.close().await;
+        let link = format!("{url}/login?code={}", code?.code);
+        match self.json {
+            true => super::print(&(json!({ "url": link }).to_string() + "\n")),
+            false => super::print(&format!("{link}\n")),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What commands talk to: a hub, wherever it runs.
+
+mod local;
+mod remote;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dodona_hub::{CallStream, CancelTarget, HubConfig, StartError, StoredItem};
+use dodona_proto::{
+    CallError, CallSummary, ErrorCode, MethodDescriptor, Project, ProjectId, StreamId,
+};
+use dodona_server::client::RemoteStream;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::owner::{OwnerError, OwnerNote, Ownership};
+pub(crate) use local::{Local, StartFailure};
+use remote::Remote;
+
+/// How long to wait for another command that uses the home and does not serve.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long to wait between two looks at whether it has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
+/// What to call.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    /// The method.
+    pub(crate) method: String,
+    /// Its parameters, not yet checked.
+    pub(crate) params: Value,
+    /// How long it may take, if shorter than the method's own bound.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A connection to the hub that owns the home. Close it: dropping it cuts short what is still
+/// being stored.
+pub(crate) struct Session {
+    hub: Backend,
+    project: Option<ProjectId>,
+}
+
+/// Where the hub runs.
+enum Backend {
+    /// In this process, which owns the home as long as the session lasts.
+    Local(Box<Local>),
+    /// In another process, which serves.
+    Remote(Remote),
+}
+
+impl Session {
+    /// Connects to the process that owns the home, or becomes the owner; about the project at
+    /// this root if it is a registered one.
+    pub(crate) async fn start(home: &Home, project: Option<&Path>) -> Result<Self, Failure> {
+        let mut session = Self {
+            hub: backend(home).await?,
+            project: None,
+        };
+        match session.registered(project).await {
+            Ok(project) => session.project = project,
+            Err(error) => {
+                session.close().await;
+                return Err(error.into());
+            }
+        }
+        if let (Backend::Remote(remote), Some(project)) = (&mut session.hub, &session.project) {
+            remote.about(project).await?;
+        }
+        Ok(session)
+    }
+
+    /// A session on a home that this process owns already.
+    pub(crate) async fn own(
+        home: &Home,
+        config: HubConfig,
+        ownership: Ownership,
+    ) -> Result<Self, StartError> {
+        let local = Local::on(home, config, ownership).await?;
+        Ok(Self {
+            hub: Backend::Local(Box::new(local)),
+            project: None,
+        })
+    }
+
+    /// Where the server is that this session talks to, if it is another process.
+    pub(crate) fn url(&self) -> Option<&str> {
+        match &self.hub {
+            Backend::Local(_) => None,
+            Backend::Remote(remote) => Some(remote.url()),
+        }
+    }
+
+    /// The id of a project, if it is a registered one.
+    async fn registered(&self, root: Option<&Path>) -> Result<Option<ProjectId>, CallError> {
+        let Some(root) = root else { return Ok(None) };
+        let projects = self.projects().await?;
+        let found = projects.into_iter().find(|project| project.root == root);
+        Ok(found.map(|project| project.id))
+    }
+
+    async fn projects(&self) -> Result<Vec<Project>, CallError> {
+        #[derive(Deserialize)]
+        struct Projects {
+            projects: Vec<Project>,
+        }
+        let Projects { projects } = self.ask("hub.projects", json!({})).await?;
+        Ok(projects)
+    }
+
+    /// Everything that can be called, by name.
+    pub(crate) async fn methods(&self) -> Result<Vec<Arc<MethodDescriptor>>, CallError> {
+        #[derive(Deserialize)]
+        struct Methods {
+            methods: Vec<Arc<MethodDescriptor>>,
+        }
+        let Methods { methods } = self.ask("hub.methods", json!({})).await?;
+        Ok(methods)
+    }
+
+    /// Calls a method of the hub whose answer has a known form.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<T, CallError> {
+        let answer = self.call(Ask::new(method, params)).await?;
+        serde_json::from_value(answer).map_err(|error| {
+            CallError::new(
+                ErrorCode::Internal,
+                format!("could not read what `{method}` answered"),
+            )
+            .log(error)
+        })
+    }
+
+    /// Calls a method and waits for its result. Dropping the future cancels the call, at the
+    /// latest when the session is closed.
+    pub(crate) async fn call(&self, ask: Ask) -> Result<Value, CallError> {
+        match &self.hub {
+            Backend::Local(local) => local.call(ask, self.project.as_ref()).await,
+            Backend::Remote(remote) => remote.call(ask).await,
+        }
+    }
+
+    /// Calls a method and hands out its items.
+    pub(crate) async fn open(&self, ask: Ask) -> Result<Items, CallError> {
+        match &self.hub {
+            Backend::Local(local) => local
+                .open(ask, self.project.as_ref())
+                .await
+                .map(Items::Local),
+            Backend::Remote(remote) => remote.open(ask).await.map(Items::Remote),
+        }
+    }
+
+    /// Stops calls and tells which they were.
+    pub(crate) async fn cancel(
+        &self,
+        target: &CancelTarget,
+    ) -> Result<Vec<CallSummary>, CallError> {
+        #[derive(Deserialize)]
+        struct Cancelled {
+            stopped: Vec<CallSummary>,
+        }
+        let params = match target {
+            CancelTarget::Call(call) => json!({ "call_id": call }),
+            CancelTarget::Stream(stream) => json!({ "stream_id": stream }),
+            CancelTarget::Path { prefix, within } => json!({ "path": prefix, "stream_id": within }),
+        };
+        let Cancelled { stopped } = self.ask("hub.cancel", params).await?;
+        Ok(stopped)
+    }
+
+    /// Ends what still runs and stores what there is to store.
+    pub(crate) async fn close(self) {
+        match self.hub {
+            Backend::Local(local) => local.close().await,
+            Backend::Remote(_) => {}
+        }
+    }
+}
+
+/// The hub of the home: another process's if it serves, this one's if nobody has it. Another
+/// command that has it for its own call is waited for.
+async fn backend(home: &Home) -> Result<Backend, Failure> {
+    let started = tokio::time::Instant::now();
+    loop {
+        let held = match Local::start(home).await {
+            Ok(local) => return Ok(Backend::Local(Box::new(local))),
+            Err(StartFailure::Held(note)) => note,
+            Err(StartFailure::Other(failure)) => return Err(failure),
+        };
+        let unreachable = match held
+            .as_ref()
+            .and_then(|note: &OwnerNote| note.url.as_deref())
+        {
+            Some(url) => match Remote::connect(home, url, None).await {
+                Ok(remote) => return Ok(Backend::Remote(remote)),
+                // It may be ending, or starting.
+                Err(error) if error.code == ErrorCode::Interrupted => Some(error),
+                Err(error) => return Err(error.into()),
+            },
+            None => None,
+        };
+        if started.elapsed() > PATIENCE {
+            return Err(
+                unreachable.map_or_else(|| OwnerError::Held { note: held }.into(), Into::into)
+            );
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+impl Ask {
+    /// A call without a time bound of its own.
+    pub(crate) fn new(method: impl Into<String>, params: Value) -> Self {
+        Self {
+            method: method.into(),
+            params,
+            timeout: None,
+        }
+    }
+}
+
+/// The items of a call. Dropping those of a hub in this process cancels the call.
+pub(crate) enum Items {
+    /// Of a hub in this process.
+    Local(CallStream),
+    /// Of a server.
+    Remote(RemoteStream),
+}
+
+impl Items {
+    /// Which stream.
+    pub(crate) fn stream(&self) -> StreamId {
+        match self {
+            Self::Local(stream) => stream.stream(),
+            Self::Remote(stream) => stream.stream(),
+        }
+    }
+
+    /// The next items, at least one; `None` after the terminal. Safe to drop and call again.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, CallError> {
+        match self {
+            Self::Local(stream) => stream.next().await,
+            Self::Remote(stream) => {
+                let item = stream.next().await?;
+                Ok(item.map(|item| vec![Arc::new(StoredItem::from(item))]))
+            }
+        }
+    }
+}

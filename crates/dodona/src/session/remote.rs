@@ -1,0 +1,61 @@
+//! A hub in another process.
+
+use std::fs;
+
+use dodona_proto::{CallError, ErrorCode, ProjectId};
+use dodona_server::client::{Client, RemoteStream};
+use serde_json::Value;
+
+use super::Ask;
+use crate::home::Home;
+
+/// A connection to the server that owns the home.
+pub(super) struct Remote {
+    client: Client,
+    url: String,
+    token: String,
+}
+
+impl Remote {
+    pub(super) async fn connect(
+        home: &Home,
+        url: &str,
+        project: Option<&ProjectId>,
+    ) -> Result<Self, CallError> {
+        let token = fs::read_to_string(&home.token).map_err(|error| {
+            let message = format!("could not read the token file `{}`", home.token.display());
+            CallError::new(ErrorCode::Unauthenticated, message)
+                .hint("the server makes it when it starts: restart `dodona serve`")
+                .log(error)
+        })?;
+        let token = token.trim().to_owned();
+        let client = Client::connect(url, &token, project).await?;
+        Ok(Self {
+            client,
+            url: url.to_owned(),
+            token,
+        })
+    }
+
+    /// Makes everything from now on be about a project.
+    pub(super) async fn about(&mut self, project: &ProjectId) -> Result<(), CallError> {
+        self.client = Client::connect(&self.url, &self.token, Some(project)).await?;
+        Ok(())
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A time bound needs a call that can be stopped by its name, which one that is watched has.
+    pub(super) async fn call(&self, ask: Ask) -> Result<Value, CallError> {
+        match ask.timeout {
+            None => self.client.call(&ask.method, ask.params).await,
+            Some(_) => self.open(ask).await?.result().await,
+        }
+    }
+
+    pub(super) async fn open(&self, ask: Ask) -> Result<RemoteStream, CallError> {
+        self.client.open(&ask.method, ask.params, ask.timeout).await
+    }
+}
