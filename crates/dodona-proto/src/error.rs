@@ -338,4 +338,23 @@ mod tests {
         assert_eq!(back, error);
         assert_eq!(back.code.rpc(), -32000);
     }
+
+    #[test]
+    fn the_reference_lists_exactly_this_table() {
+        let text = include_str!("../../../docs/reference/wire.md");
+        let listed = text
+            .split("<!-- errors -->")
+            .nth(1)
+            .and_then(|rest| rest.split("<!-- /errors -->").next());
+        let listed: Vec<&str> = listed
+            .expect("the markers")
+            .lines()
+            .filter(|line| line.starts_with("| -"))
+            .collect();
+        let table: Vec<String> = TABLE
+            .iter()
+            .map(|row| format!("| {} | `{}` | {} |", row.rpc, row.name, row.status.as_str()))
+            .collect();
+        assert_eq!(listed, table);
+    }
 }
