@@ -110,9 +110,10 @@ pub enum CallIdError {
 #[serde(try_from = "String", into = "String")]
 pub struct CallId {
     stream: StreamId,
-    depth: u8,
-    /// Unused places are zero, so that derived equality and order hold.
+    /// Unused places are zero, so that derived equality holds, and the derived order puts a
+    /// parent before its children and those before its next sibling.
     ordinals: [u32; MAX_NESTING],
+    depth: u8,
 }
 
 impl CallId {

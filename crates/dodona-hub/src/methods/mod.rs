@@ -9,13 +9,13 @@ use dodona_plugin::activation::Activating;
 use dodona_plugin::{
     CallCtx, CallError, Contribution, ErrorCode, NoParams, Plugin, PluginContext, plugin,
 };
-use dodona_proto::{CallId, PluginName, PluginPath, Scope, StreamId};
+use dodona_proto::{CallId, PluginName, PluginPath, Project, Scope, StreamId};
 
 use crate::cancel::CancelTarget;
 use crate::hub::Core;
 use types::{
     CallsResult, CancelParams, CancelResult, HealthResult, LoginCode, MethodsParams, MethodsResult,
-    PluginsResult, ProjectsParams, ProjectsResult, SchemaHashParams, SchemaHashResult,
+    PluginsResult, ProjectsResult, RegisterProjectParams, SchemaHashParams, SchemaHashResult,
     StreamParams, StreamResult, TokenCreateParams, TokenCreated, TokenRevokeParams, TokenRevoked,
     TokensResult,
 };
@@ -144,25 +144,27 @@ impl HubMethods {
         Ok(HealthResult::from(self.core()?.health()))
     }
 
-    /// Lists the caller's projects; with `register`, adds a directory to them first.
+    /// Lists the caller's projects.
+    #[method(scope = "hub:projects")]
+    async fn projects(&self, ctx: &CallCtx) -> Result<ProjectsResult, CallError> {
+        let projects = self.core()?.projects.of(&ctx.principal.user);
+        Ok(ProjectsResult { projects })
+    }
+
+    /// Registers a directory as a project of the caller's, and answers with it. One that is
+    /// registered already is answered as it is.
     #[method(scope = "hub:projects", mutates)]
-    async fn projects(
+    async fn register_project(
         &self,
         ctx: &CallCtx,
-        p: ProjectsParams,
-    ) -> Result<ProjectsResult, CallError> {
-        let core = self.core()?;
-        let user = &ctx.principal.user;
-        if let Some(root) = &p.register {
-            core.projects.register(user, root).await?;
-        }
-        let projects = core
+        p: RegisterProjectParams,
+    ) -> Result<Project, CallError> {
+        let project = self
+            .core()?
             .projects
-            .of(user)
-            .iter()
-            .map(|project| project.as_ref().clone())
-            .collect();
-        Ok(ProjectsResult { projects })
+            .register(&ctx.principal.user, &p.root)
+            .await?;
+        Ok(Project::clone(&project))
     }
 
     /// Lists tokens: the caller's own, or everybody's with `hub:admin`. Never their text.

@@ -113,14 +113,14 @@ impl From<Health> for HealthResult {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct ProjectsParams {
-    /// A directory to add, absolute.
-    pub(super) register: Option<PathBuf>,
+pub(super) struct RegisterProjectParams {
+    /// The directory, absolute.
+    pub(super) root: PathBuf,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ProjectsResult {
-    pub(super) projects: Vec<Project>,
+    pub(super) projects: Vec<Arc<Project>>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -70,6 +70,24 @@ proptest! {
 }
 
 #[test]
+fn ids_sort_as_a_tree_is_read() {
+    let root = StreamId::random().root_call();
+    let child = |parent: CallId, n| parent.child(n).expect("shallow");
+    let tree = [
+        root,
+        child(root, 1),
+        child(child(root, 1), 1),
+        child(child(root, 1), 2),
+        child(root, 2),
+        child(child(root, 2), 1),
+    ];
+    let mut sorted = tree;
+    sorted.reverse();
+    sorted.sort();
+    assert_eq!(sorted, tree);
+}
+
+#[test]
 fn one_id_has_one_spelling() {
     let id = StreamId::random();
     for other in [
