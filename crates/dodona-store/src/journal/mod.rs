@@ -12,6 +12,7 @@
 //! waits for permits. Terminals take none, because they are written where nothing can wait (a
 //! call that is dropped still gets its terminal); there are at most as many as calls.
 
+mod call_record;
 mod entry;
 mod live;
 mod pump;
@@ -27,12 +28,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dodona_proto::{CallId, DoneStatus, ErrorCode, Event, StreamId};
 use serde_json::Value;
-use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
 
 use crate::{Db, DbError, Durability, MigrateError, Store};
 use entry::{Entry, Queued};
 use live::Live;
+use writer::Unclaimed;
 
+pub use call_record::{CallEnd, CallRecord};
 pub use entry::{CallHead, Decided, DecidedKind, StoredItem, StreamEnd, StreamHead};
 pub use reader::StreamReader;
 pub use recovery::Recovered;
@@ -67,10 +70,16 @@ pub enum JournalError {
     /// An earlier item of this stream could not be stored, so nothing may follow it.
     #[error("an earlier item of this stream could not be stored")]
     StreamFailed,
+    /// The beginning of this call could not be stored, so its end is no record of it.
+    #[error("the beginning of this call could not be stored")]
+    CallLost,
     /// The journal is closed: the server is stopping.
     #[error("the journal is closed")]
     Closed,
 }
+
+/// Tells how an entry's commit went.
+type Committed = oneshot::Receiver<Result<(), JournalError>>;
 
 /// How large queues and rings may grow.
 #[derive(Debug, Clone)]
@@ -161,18 +170,22 @@ impl Journal {
             options.ring_items,
             options.ring_bytes,
         ));
+        let root = head.method.plugin().parse();
+        let root = root.expect("a plugin's name is a path of one");
         let params = head.params.to_string();
-        let size = params.len();
-        self.commit(
-            Entry::Begin {
-                head: Box::new(head),
-                params,
-                live: Arc::clone(&live),
-            },
-            size,
-        )
-        .await?;
-        Ok(StreamWriter::new(self.clone(), live))
+        let permit = self.room(params.len()).await?;
+        let began = Entry::Begin {
+            head: Box::new(head),
+            params,
+            live: Arc::clone(&live),
+        };
+        let committed = self.push_and_ask(began, permit);
+        let unclaimed = Unclaimed::new(StreamWriter::new(self.clone(), live), root);
+        let outcome = committed.await;
+        let writer = unclaimed.claim();
+        outcome
+            .unwrap_or(Err(JournalError::Closed))
+            .map(|()| writer)
     }
 
     /// Notes that a call of a mutating method began. Returns once it is queued.
@@ -312,6 +325,17 @@ impl Journal {
         Ok(events)
     }
 
+    /// The newest `limit` calls of mutating methods, oldest first.
+    pub async fn recent_calls(&self, limit: u32) -> Result<Vec<CallRecord>, JournalError> {
+        let mut calls = self
+            .inner
+            .db
+            .read(move |tx| tx.query(schema::RECENT_CALLS, (limit,), call_record::read))
+            .await?;
+        calls.reverse();
+        Ok(calls)
+    }
+
     /// Removes what `retention` no longer keeps.
     pub async fn prune(&self, retention: Retention) -> Result<Pruned, JournalError> {
         Ok(retention::prune(&self.inner.db, retention).await?)
@@ -346,18 +370,25 @@ impl Journal {
 
     /// Queues an entry and waits for its commit.
     async fn commit(&self, entry: Entry, size: usize) -> Result<(), JournalError> {
-        let (done, committed) = oneshot::channel();
-        let mut queued = Queued::new(entry);
-        queued.permit = self.room(size).await?;
-        queued.ack = Some(done);
-        self.push(queued);
+        let permit = self.room(size).await?;
+        let committed = self.push_and_ask(entry, permit);
         committed.await.unwrap_or(Err(JournalError::Closed))
     }
 
-    async fn room(
-        &self,
-        size: usize,
-    ) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, JournalError> {
+    fn push_and_ask(&self, entry: Entry, permit: Option<OwnedSemaphorePermit>) -> Committed {
+        let (done, committed) = oneshot::channel();
+        let mut queued = Queued::new(entry);
+        queued.permit = permit;
+        queued.ack = Some(done);
+        self.push(queued);
+        committed
+    }
+
+    async fn room(&self, size: usize) -> Result<Option<OwnedSemaphorePermit>, JournalError> {
+        if size == 0 {
+            // Nor does it wait: whoever is dropped here would leave no trace.
+            return Ok(None);
+        }
         let limit = self.inner.options.entry_bytes;
         if size > limit {
             return Err(JournalError::TooLarge { size, limit });

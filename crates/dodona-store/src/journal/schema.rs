@@ -76,6 +76,9 @@ pub(super) const BEGIN_STREAM: &str = "
 pub(super) const END_STREAM: &str =
     "update streams set ended_at = ?2, status = ?3, reason = ?4 where no = ?1";
 
+pub(super) const END_OPEN_STREAM: &str =
+    "update streams set ended_at = ?2, status = ?3, reason = ?4 where no = ?1 and ended_at is null";
+
 pub(super) const STREAM_HEAD: &str = "
     select stream_id, user_id, project_id, surface, method, params, began_at, ended_at, status, reason
     from streams where stream_id = ?1";
@@ -93,6 +96,10 @@ pub(super) const BEGIN_CALL: &str = "
     values (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 pub(super) const END_CALL: &str = "update calls set ended_at = ?2, status = ?3, code = ?4 where call_id = ?1 and ended_at is null";
+
+pub(super) const RECENT_CALLS: &str = "
+    select call_id, path, method, user_id, project_id, params, began_at, ended_at, status, code
+    from calls order by no desc limit ?1";
 
 pub(super) const ADD_RECORD: &str = "
     insert into records (kind, type, source, severity, event_id, user_id, project_id, call_id, at, body)

@@ -30,6 +30,31 @@ impl Ready {
     }
 }
 
+/// A stream that has begun and that nobody holds yet. If whoever began it does not wait for it, it
+/// ends at once.
+pub(super) struct Unclaimed(Option<(StreamWriter, PluginPath)>);
+
+impl Unclaimed {
+    pub(super) fn new(writer: StreamWriter, root: PluginPath) -> Self {
+        Self(Some((writer, root)))
+    }
+
+    pub(super) fn claim(mut self) -> StreamWriter {
+        let (writer, _) = self.0.take().expect("claimed once, by value");
+        writer
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some((writer, root)) = self.0.take() {
+            let reason = "nobody waits for the result any more".to_owned();
+            let call = writer.stream().root_call();
+            writer.end(call, &root, DoneStatus::Cancelled, Some(reason));
+        }
+    }
+}
+
 impl StreamWriter {
     pub(super) fn new(journal: Journal, live: Arc<Live>) -> Self {
         Self { journal, live }
@@ -54,7 +79,7 @@ impl StreamWriter {
         path: &PluginPath,
         mut body: ItemBody,
     ) -> Result<Ready, JournalError> {
-        if self.live.state() == TailState::Failed {
+        if self.live.state() != TailState::Open {
             return Err(JournalError::StreamFailed);
         }
         match &mut body {
@@ -82,7 +107,16 @@ impl StreamWriter {
 
     /// Appends the terminal of a call. Never waits, so that a call that is being dropped can
     /// still end properly.
-    pub fn end(&self, call: CallId, path: &PluginPath, status: DoneStatus, reason: Option<String>) {
+    pub fn end(
+        &self,
+        call: CallId,
+        path: &PluginPath,
+        status: DoneStatus,
+        mut reason: Option<String>,
+    ) {
+        if let Some(reason) = &mut reason {
+            self.journal.redact_text(reason);
+        }
         let body = Body::Done { status, reason };
         let entry = Entry::Item {
             live: Arc::clone(&self.live),
@@ -93,10 +127,10 @@ impl StreamWriter {
         self.journal.push(Queued::new(entry));
     }
 
-    /// Completes when an item of this stream could not be stored.
+    /// Completes when an item of this stream could not be stored; also when the stream has ended.
     pub async fn failed(&self) {
         let mut tail = self.live.watch();
         // The sender lives as long as `self.live`.
-        let _ = tail.wait_for(|tail| tail.state == TailState::Failed).await;
+        let _ = tail.wait_for(|tail| tail.state != TailState::Open).await;
     }
 }

@@ -11,6 +11,7 @@ mod doctor;
 mod failures;
 mod group_commit;
 mod guards;
+mod journal;
 mod migration_properties;
 mod migrations;
 mod names;
