@@ -156,9 +156,20 @@ impl StoredItem {
 
 impl From<Item> for StoredItem {
     fn from(item: Item) -> Self {
-        let Item { call_id, seq, plugin_path: path, body } = item;
+        let Item {
+            call_id,
+            seq,
+            plugin_path: path,
+            body,
+        } = item;
         let text = serde_json::to_string(&body).expect("an item can always be written as JSON");
-        Self { call_id, seq, path, kind: body.kind(), body: text.into() }
+        Self {
+            call_id,
+            seq,
+            path,
+            kind: body.kind(),
+            body: text.into(),
+        }
     }
 }
 

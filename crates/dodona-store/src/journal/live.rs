@@ -22,7 +22,8 @@ pub(super) enum TailState {
     Open,
     /// Its terminal is committed.
     Ended,
-    /// An item could not be stored.
+    /// An item could not be stored. It stays so: nothing may follow, and the terminals are read
+    /// from the database.
     Failed,
 }
 
@@ -75,12 +76,6 @@ impl Live {
     /// Takes the next number.
     pub(super) fn number(&self) -> u64 {
         self.next_seq.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Gives back numbers that were taken and not committed.
-    pub(super) fn renumber(&self) {
-        self.next_seq
-            .store(self.tail.borrow().seq + 1, Ordering::Relaxed);
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<Tail> {

@@ -1,7 +1,8 @@
 //! The one writer of the journal.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use dodona_proto::{CallId, DoneStatus, Event, PluginPath, StreamId};
 use jiff::Timestamp;
@@ -12,11 +13,17 @@ use super::entry::{
     word_of,
 };
 use super::live::{Live, Tail, TailState};
-use super::{JournalError, schema};
+use super::{JournalError, recovery, schema};
 use crate::{Db, DbError, Tx};
 
 /// How many entries one transaction takes at most.
 const BATCH: usize = 1024;
+
+/// Why a stream ends of which an item could not be stored.
+const LOST_AN_ITEM: &str = "an item could not be stored";
+
+/// How long to wait before terminals that could not be stored are tried again.
+const RETRY: Duration = Duration::from_secs(1);
 
 type Ack = oneshot::Sender<Result<(), JournalError>>;
 
@@ -25,9 +32,12 @@ pub(super) struct Pump {
     live: Arc<Mutex<HashMap<StreamId, Arc<Live>>>>,
     events: broadcast::Sender<Arc<Event>>,
     next_stream: i64,
-    /// Streams of which an item could not be stored, and the path of their root: their terminal
-    /// is written as soon as the database takes something again.
+    /// Streams of which an item could not be stored, and the path of their root. Their terminals
+    /// are written as soon as the database takes something again.
     failed: Vec<(Arc<Live>, PluginPath)>,
+    /// Running calls of mutating methods whose beginning could not be stored: their end must not
+    /// pass for a record of them.
+    lost: HashSet<CallId>,
 }
 
 /// What one transaction writes.
@@ -42,6 +52,11 @@ enum Row {
         live: Arc<Live>,
         item: Arc<StoredItem>,
         end: Option<(DoneStatus, Option<String>)>,
+    },
+    /// The terminals of a stream that lost an item.
+    Close {
+        live: Arc<Live>,
+        root: PluginPath,
     },
     CallBegan {
         head: Box<CallHead>,
@@ -83,36 +98,48 @@ impl Pump {
             events,
             next_stream,
             failed: Vec::new(),
+            lost: HashSet::new(),
         }
     }
 
     /// Runs until every handle of the journal is gone.
     pub(super) async fn run(mut self, mut entries: mpsc::UnboundedReceiver<Queued>) {
         let mut drained = Vec::with_capacity(BATCH);
-        while entries.recv_many(&mut drained, BATCH).await > 0 {
+        while self.drain(&mut entries, &mut drained).await {
             let batch = self.prepare(&mut drained);
             self.commit(batch).await;
         }
     }
 
+    /// Waits for entries, or for the time to try again to store terminals; false at the end.
+    async fn drain(
+        &self,
+        entries: &mut mpsc::UnboundedReceiver<Queued>,
+        drained: &mut Vec<Queued>,
+    ) -> bool {
+        let some = entries.recv_many(drained, BATCH);
+        if self.failed.is_empty() {
+            return some.await > 0;
+        }
+        let patience = tokio::time::timeout(RETRY, some).await;
+        patience.is_err() || !drained.is_empty()
+    }
+
     /// Merges, numbers and writes out what was drained.
     fn prepare(&mut self, drained: &mut Vec<Queued>) -> Batch {
         let mut batch = Batch::default();
-        for (live, path) in &self.failed {
-            let reason = "an item could not be stored".to_owned();
-            let body = Body::Done {
-                status: DoneStatus::Failed,
-                reason: Some(reason),
-            };
-            batch.rows.push(item_row(
-                Arc::clone(live),
-                live.id.root_call(),
-                path.clone(),
-                body,
-            ));
-        }
-        for Queued { entry, permit, ack } in merge_deltas(drained) {
+        for Queued {
+            entry,
+            permit,
+            mut ack,
+        } in merge_deltas(drained)
+        {
             batch.permits.extend(permit);
+            if let Entry::CallEnded { call, .. } = &entry
+                && self.lost.remove(call)
+            {
+                answer(ack.take(), Err(JournalError::CallLost));
+            }
             match self.row(entry) {
                 Ok(row) => {
                     batch.acks.extend(ack);
@@ -121,6 +148,11 @@ impl Pump {
                 Err(error) => answer(ack, Err(error)),
             }
         }
+        let closing = self.failed.iter().map(|(live, root)| Row::Close {
+            live: Arc::clone(live),
+            root: root.clone(),
+        });
+        batch.rows.extend(closing);
         batch
     }
 
@@ -138,7 +170,7 @@ impl Pump {
                     live,
                 }
             }
-            Entry::Item { live, .. } if live.state() == TailState::Failed => {
+            Entry::Item { live, .. } if live.state() != TailState::Open => {
                 return Err(JournalError::StreamFailed);
             }
             Entry::Item {
@@ -183,6 +215,7 @@ impl Pump {
 
     /// Shows readers and subscribers what is now durable.
     fn publish(&mut self, rows: &[Row]) {
+        // Their terminals were among the rows.
         self.failed.clear();
         metrics::counter!("dodona_journal_commits_total").increment(1);
         metrics::counter!("dodona_journal_entries_total").increment(rows.len() as u64);
@@ -216,6 +249,9 @@ impl Pump {
                     // An error means that nobody subscribes.
                     let _ = self.events.send(Arc::clone(event));
                 }
+                Row::Close { live, .. } => {
+                    self.streams().remove(&live.id);
+                }
                 Row::CallBegan { .. } | Row::CallEnded { .. } | Row::Decided { .. } => {}
             }
         }
@@ -232,20 +268,29 @@ impl Pump {
         metrics::counter!("dodona_journal_failures_total").increment(1);
         tracing::error!(%error, entries = rows.len(), "the journal could not store a batch");
         for row in rows {
-            let Row::Item { live, item, .. } = row else {
-                continue;
-            };
-            live.renumber();
-            if live.state() != TailState::Failed {
-                live.fail();
-                let root = item
-                    .path
-                    .segments()
-                    .next()
-                    .and_then(|name| name.parse().ok());
-                self.failed
-                    .push((Arc::clone(live), root.unwrap_or_else(|| item.path.clone())));
+            match row {
+                Row::Begin { head, live, .. } => self.fail(live, head.method.plugin()),
+                Row::Item { live, item, .. } => {
+                    self.fail(live, item.path.segments().next().unwrap_or_default());
+                }
+                Row::CallBegan { head, .. } => {
+                    self.lost.insert(head.call);
+                }
+                Row::CallEnded { call, .. } => {
+                    // Where both are of this batch, the end is answered for both.
+                    self.lost.remove(call);
+                }
+                Row::Close { .. } | Row::Event { .. } | Row::Decided { .. } => {}
             }
+        }
+    }
+
+    /// Lets nothing more of a stream be stored but its terminals.
+    fn fail(&mut self, live: &Arc<Live>, plugin: &str) {
+        if live.state() != TailState::Failed {
+            live.fail();
+            let root = plugin.parse().expect("a plugin's name is a path of one");
+            self.failed.push((Arc::clone(live), root));
         }
     }
 
@@ -366,6 +411,10 @@ fn write(tx: &Tx<'_>, rows: &[Row]) -> Result<(), DbError> {
                         (no, now, status.as_str(), reason.as_deref()),
                     )?;
                 }
+            }
+            Row::Close { live, root } => {
+                // What of it is stored is read again: a commit that failed may yet have happened.
+                recovery::close_stream(tx, live.no(), live.id, root, LOST_AN_ITEM)?;
             }
             Row::CallBegan { head, params } => begin_call(tx, head, params)?,
             Row::CallEnded { call, status, code } => {

@@ -101,6 +101,8 @@ pub(super) async fn read_page(
     limit: u32,
 ) -> Result<Vec<Arc<StoredItem>>, DbError> {
     let id = stream.to_string();
+    // There is nothing after what a column can hold.
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
     db.read(move |tx| {
         tx.query(schema::READ_ITEMS, (id.as_str(), after, limit), |row| {
             Ok(Arc::new(read_item(stream, row)?))

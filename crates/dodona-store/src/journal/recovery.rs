@@ -36,10 +36,12 @@ pub(super) async fn close_interrupted(db: &Db) -> Result<Recovered, DbError> {
                 .text(2)?
                 .parse()
                 .map_err(|_| mangled("streams.method"))?;
-            Ok((row.get::<i64>(0)?, stream, method))
+            let root = method.plugin().parse();
+            let root: PluginPath = root.map_err(|_| mangled("streams.method"))?;
+            Ok((row.get::<i64>(0)?, stream, root))
         })?;
-        for (no, stream, method) in &open {
-            close_stream(tx, *no, *stream, method, now)?;
+        for (no, stream, root) in &open {
+            close_stream(tx, *no, *stream, root, INTERRUPTED)?;
         }
         let code = ErrorCode::Interrupted;
         let calls = tx.execute(
@@ -54,18 +56,21 @@ pub(super) async fn close_interrupted(db: &Db) -> Result<Recovered, DbError> {
     .await
 }
 
-fn close_stream(
+/// Gives a stream the terminals it lacks, after whatever of it is stored; one that is not there
+/// or has ended gets none.
+pub(super) fn close_stream(
     tx: &Tx<'_>,
     no: i64,
     stream: StreamId,
-    method: &MethodName,
-    now: i64,
+    root: &PluginPath,
+    reason: &str,
 ) -> Result<(), DbError> {
-    let root: PluginPath = method
-        .plugin()
-        .parse()
-        .map_err(|_| mangled("streams.method"))?;
-    let mut open: BTreeSet<(CallId, PluginPath)> = BTreeSet::from([(stream.root_call(), root)]);
+    let now = Timestamp::now().as_millisecond();
+    let end = (no, now, DoneStatus::Failed.as_str(), reason);
+    if tx.execute(schema::END_OPEN_STREAM, end)? == 0 {
+        return Ok(());
+    }
+    let mut open = BTreeSet::from([(stream.root_call(), root.clone())]);
     let mut last = 0;
     let mut after = 0_u64;
     // In pages, because a stream may be longer than memory.
@@ -93,7 +98,7 @@ fn close_stream(
     // Children sort after their parents: backwards, every call ends before the one that made it.
     let body = ItemBody::Done {
         status: DoneStatus::Failed,
-        reason: Some(INTERRUPTED.to_owned()),
+        reason: Some(reason.to_owned()),
     };
     let body = serde_json::to_string(&body).expect("a terminal can always be written as JSON");
     for (call, path) in open.iter().rev() {
@@ -112,9 +117,5 @@ fn close_stream(
             ),
         )?;
     }
-    tx.execute(
-        schema::END_STREAM,
-        (no, now, DoneStatus::Failed.as_str(), INTERRUPTED),
-    )
-    .map(drop)
+    Ok(())
 }
