@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::header;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use dodona_hub::Hub;
+use dodona_proto::{CallError, ErrorCode};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -90,7 +92,14 @@ struct LoginQuery {
 }
 
 /// Trades the code of a one-time link for a cookie.
-async fn login(State(app): State<Arc<App>>, query: axum::extract::Query<LoginQuery>) -> Response {
+async fn login(
+    State(app): State<Arc<App>>,
+    query: Result<Query<LoginQuery>, QueryRejection>,
+) -> Response {
+    let Ok(query) = query else {
+        let error = CallError::new(ErrorCode::InvalidParams, "the link has no `code`");
+        return http::refusal(&error);
+    };
     match app.hub.redeem_login(&query.code).await {
         Ok((token, lifetime)) => {
             let cookie = auth::cookie(&token, lifetime);

@@ -15,10 +15,15 @@ pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: N
     let headers = request.headers();
     match one(headers, &header::HOST) {
         Some(host) if is_ours(&app, host) => {}
-        _ => return refuse("the Host header does not name this server"),
+        Some(_) => {
+            let message = "the Host header does not name this server";
+            return refuse(StatusCode::FORBIDDEN, message);
+        }
+        None => return refuse(StatusCode::BAD_REQUEST, "there must be one Host header"),
     }
     if headers.contains_key(header::ORIGIN) && !has_own_origin(&app, headers) {
-        return refuse("requests from other origins are not taken");
+        let message = "requests from other origins are not taken";
+        return refuse(StatusCode::FORBIDDEN, message);
     }
     next.run(request).await
 }
@@ -61,9 +66,6 @@ fn is_ours(app: &App, host: &str) -> bool {
             .any(|own| name.eq_ignore_ascii_case(own) || host.eq_ignore_ascii_case(own))
 }
 
-fn refuse(message: &str) -> Response {
-    http::json(
-        StatusCode::FORBIDDEN,
-        serde_json::json!({ "error": message }).to_string(),
-    )
+fn refuse(status: StatusCode, message: &str) -> Response {
+    http::json(status, serde_json::json!({ "error": message }).to_string())
 }

@@ -9,6 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use dodona_proto::{CallError, ErrorCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -57,16 +58,18 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 async fn read_body(app: &App, body: Body) -> Result<Bytes, (StatusCode, CallError)> {
     let limit = app.options.body_bytes;
+    let too_large = || {
+        let message = format!("the request is larger than {limit} bytes");
+        let error = CallError::new(ErrorCode::TooLarge, message);
+        Err((StatusCode::PAYLOAD_TOO_LARGE, error))
+    };
+    if body.size_hint().lower() > limit as u64 {
+        return too_large();
+    }
     let collect = Limited::new(body, limit).collect();
     match tokio::time::timeout(app.options.body_timeout, collect).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let error = CallError::new(
-                ErrorCode::TooLarge,
-                format!("the request is larger than {limit} bytes"),
-            );
-            Err((StatusCode::PAYLOAD_TOO_LARGE, error))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
         Ok(Err(_)) => Err((
             StatusCode::BAD_REQUEST,
             CallError::new(ErrorCode::InvalidRequest, "the body could not be read"),

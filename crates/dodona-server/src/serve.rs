@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::{App, router};
-use crate::io::PatientWrites;
+use crate::io::{Place, Socket};
 use crate::options::ServerOptions;
 
 /// How long to wait after a failed accept: descriptors may have run out, and trying at once
@@ -42,11 +42,13 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, place)) => {
+                let place = Place {
+                    among: place,
+                    tracked: connections.token(),
+                };
+                let socket = Socket::new(stream, place, app.options.write_timeout);
                 let (app, router) = (Arc::clone(&app), router.clone());
-                connections.spawn(async move {
-                    connection(stream, &app, router).await;
-                    drop(place);
-                });
+                tokio::spawn(async move { connection(socket, &app, router).await });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -75,14 +77,14 @@ async fn accept(
     Ok((stream, place))
 }
 
-async fn connection(stream: TcpStream, app: &App, router: axum::Router) {
-    let io = TokioIo::new(PatientWrites::new(stream, app.options.write_timeout));
+async fn connection(socket: Socket, app: &App, router: axum::Router) {
     let mut http = http1::Builder::new();
+    // Not `pipeline_flush`: with that, hyper closes without having sent the answer to a request
+    // whose body was not read to its end.
     http.timer(TokioTimer::new())
-        .header_read_timeout(app.options.header_timeout)
-        .pipeline_flush(true);
+        .header_read_timeout(app.options.header_timeout);
     let connection = http
-        .serve_connection(io, TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router))
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {

@@ -46,11 +46,11 @@ pub(crate) async fn stream(
         Err(error) => return http::refusal(&error),
     };
     if reader.is_live() {
-        return events(app, reader, RETRY.into());
+        return events(app, caller, reader, RETRY.into());
     }
     // Of a stream that is over, everything there is can be asked for at once.
     match reader.next().await {
-        Ok(Some(items)) => events(app, reader, chunk(&items)),
+        Ok(Some(items)) => events(app, caller, reader, chunk(&items)),
         Ok(None) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => http::refusal(&error),
     }
@@ -77,25 +77,20 @@ fn position(
     Ok(query.map_err(|_| bad("`after`"))?.after.unwrap_or(0))
 }
 
-fn events(app: Arc<App>, reader: Reader, first: Bytes) -> Response {
-    let keep_alive = app.options.keep_alive;
-    let rest = stream::unfold(Some(reader), move |reader| {
-        let shutdown = app.shutdown.clone();
-        async move {
-            let mut reader = reader?;
-            let next = tokio::select! {
-                next = tokio::time::timeout(keep_alive, reader.next()) => next,
-                // The client comes back to the next server and goes on where it was.
-                () = shutdown.cancelled() => return None,
-            };
-            match next {
-                Err(_) => Some((Ok(Bytes::from_static(b": keep-alive\n\n")), Some(reader))),
-                Ok(Ok(Some(items))) => Some((Ok(chunk(&items)), Some(reader))),
-                Ok(Ok(None)) => None,
-                Ok(Err(error)) => {
-                    tracing::warn!(stream = %reader.stream(), %error, "a stream could not be read on");
-                    Some((Err(error), None))
-                }
+fn events(app: Arc<App>, caller: Caller, reader: Reader, first: Bytes) -> Response {
+    let reading = Reading {
+        app,
+        caller,
+        reader,
+    };
+    let rest = stream::unfold(Some(reading), async |reading| {
+        let mut reading = reading?;
+        match reading.next().await {
+            Ok(None) => None,
+            Ok(Some(bytes)) => Some((Ok(bytes), Some(reading))),
+            Err(error) => {
+                tracing::warn!(stream = %reading.reader.stream(), %error, "a stream could not be read on");
+                Some((Err(error), None))
             }
         }
     });
@@ -109,6 +104,31 @@ fn events(app: Arc<App>, reader: Reader, first: Bytes) -> Response {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
+}
+
+/// A client that reads a stream.
+struct Reading {
+    app: Arc<App>,
+    caller: Caller,
+    reader: Reader,
+}
+
+impl Reading {
+    /// What to send next; `None` at the end, and for those who may not read on.
+    async fn next(&mut self) -> Result<Option<Bytes>, CallError> {
+        let next = tokio::select! {
+            next = tokio::time::timeout(self.app.options.keep_alive, self.reader.next()) => next,
+            // The client comes back to the next server and goes on where it was.
+            () = self.app.shutdown.cancelled() => return Ok(None),
+        };
+        if self.caller.renew_if_old(&self.app.hub).is_err() {
+            return Ok(None);
+        }
+        match next {
+            Ok(items) => Ok(items?.map(|items| chunk(&items))),
+            Err(_) => Ok(Some(Bytes::from_static(b": keep-alive\n\n"))),
+        }
+    }
 }
 
 /// Everything that is ready, as one write.

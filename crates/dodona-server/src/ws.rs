@@ -6,11 +6,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use dodona_hub::{CancelTarget, StoredItem};
-use dodona_proto::{CallError, ErrorCode, MethodKind, StreamId};
+use dodona_hub::{CancelTarget, Reader, StoredItem};
+use dodona_proto::{CallError, ErrorCode, StreamId};
 use futures_util::stream::{self, SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -18,21 +20,35 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::app::App;
-use crate::auth::Caller;
-use crate::rpc::{self, Answer, Call, Frame, Incoming, Opened};
+use crate::auth::{Caller, RENEW};
+use crate::http;
+use crate::rpc::{self, Answer, Call, Frame, Incoming, Opened, Room};
 
 /// How many messages wait for a peer before those who send do.
 const OUTGOING: usize = 64;
-
-/// How long the word of the hub about a token is good for.
-const RENEW: Duration = Duration::from_secs(1);
 
 /// Upgrades a request whose host, origin and token have been checked.
 pub(crate) async fn upgrade(
     State(app): State<Arc<App>>,
     caller: Caller,
-    upgrade: WebSocketUpgrade,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
+    let Ok(upgrade) = upgrade else {
+        let error = CallError::new(
+            ErrorCode::InvalidRequest,
+            "here is a WebSocket (version 13); calls over HTTP are posted",
+        );
+        let status = StatusCode::UPGRADE_REQUIRED;
+        let mut response = http::json(status, rpc::failure(None, &error));
+        for (name, value) in [
+            (header::UPGRADE, "websocket"),
+            (header::SEC_WEBSOCKET_VERSION, "13"),
+        ] {
+            let value = HeaderValue::from_static(value);
+            response.headers_mut().insert(name, value);
+        }
+        return response;
+    };
     let bytes = app.options.body_bytes;
     upgrade
         .max_message_size(bytes)
@@ -45,6 +61,8 @@ struct Connection {
     app: Arc<App>,
     out: mpsc::Sender<Message>,
     subscriptions: Mutex<HashMap<StreamId, Subscription>>,
+    /// Places for subscriptions.
+    room: Room,
     /// Cancelled when the connection is over.
     closed: CancellationToken,
 }
@@ -52,27 +70,36 @@ struct Connection {
 struct Subscription {
     /// Whether this connection started the stream, so that unsubscribing cancels it.
     own: bool,
+    /// Which of the tasks that were ever started for this stream.
+    task: tokio::task::Id,
     /// Dropped to end the sending.
     _stop: DropGuard,
+    _place: Option<OwnedSemaphorePermit>,
 }
+
+/// Why a connection ends, as its close frame tells it.
+type Ending = (u16, &'static str);
+
+const STOPPING: Ending = (close_code::AWAY, "the server is stopping");
+const IDLE: Ending = (close_code::AWAY, "nothing was heard for too long");
+const NO_LONGER_VALID: Ending = (close_code::POLICY, "the token is no longer valid");
 
 async fn connection(app: Arc<App>, caller: Caller, socket: WebSocket) {
     let (sink, source) = socket.split();
     let (out, outgoing) = mpsc::channel(OUTGOING);
     let closed = CancellationToken::new();
     let writer = tokio::spawn(write(sink, outgoing, closed.clone()));
+    let room = Arc::new(Semaphore::new(app.options.subscriptions));
     let connection = Arc::new(Connection {
         app,
         out,
         subscriptions: Mutex::default(),
+        room,
         closed: closed.clone(),
     });
-    let why = read(&connection, caller, source).await;
-    if let Some((code, reason)) = why {
-        let frame = CloseFrame {
-            code,
-            reason: Utf8Bytes::from_static(reason),
-        };
+    if let Some((code, reason)) = read(&connection, caller, source).await {
+        let reason = Utf8Bytes::from_static(reason);
+        let frame = CloseFrame { code, reason };
         let _ = connection.out.send(Message::Close(Some(frame))).await;
     }
     // Subscriptions end with the connection; their streams go on for the grace time.
@@ -87,63 +114,92 @@ async fn read(
     connection: &Arc<Connection>,
     mut caller: Caller,
     mut source: SplitStream<WebSocket>,
-) -> Option<(u16, &'static str)> {
-    let options = &connection.app.options;
-    let in_flight = Arc::new(Semaphore::new(options.in_flight));
-    let mut ping = tokio::time::interval(options.keep_alive);
-    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut heard, mut renewed) = (Instant::now(), Instant::now());
+) -> Option<Ending> {
+    let Connection { app, closed, .. } = connection.as_ref();
+    let in_flight = Arc::new(Semaphore::new(app.options.in_flight));
+    let mut ping = every(app.options.keep_alive);
+    let mut renew = every(RENEW);
+    let mut heard = Instant::now();
     loop {
-        // A place first: a peer with too many calls running is not read from, and so waits.
-        let place = tokio::select! {
-            place = Arc::clone(&in_flight).acquire_owned() => place.ok()?,
-            () = connection.closed.cancelled() => return None,
-            () = connection.app.shutdown.cancelled() => return Some((close_code::AWAY, "the server is stopping")),
-        };
-        let message = loop {
-            tokio::select! {
-                message = source.next() => break message,
-                _ = ping.tick() => {
-                    if heard.elapsed() > options.idle_timeout {
-                        return Some((close_code::AWAY, "nothing was heard for too long"));
-                    }
-                    // A full queue needs no ping to keep the connection busy.
-                    let _ = connection.out.try_send(Message::Ping(Bytes::new()));
+        tokio::select! {
+            (message, place) = next(&mut source, &in_flight) => {
+                heard = Instant::now();
+                match message? {
+                    Ok(Message::Text(text)) => start(connection, &caller, text.into(), place).await,
+                    Ok(Message::Binary(bytes)) => start(connection, &caller, bytes, place).await,
+                    Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                    Ok(Message::Close(_)) => return None,
+                    Err(error) => return breach(error),
                 }
-                () = connection.closed.cancelled() => return None,
-                () = connection.app.shutdown.cancelled() => return Some((close_code::AWAY, "the server is stopping")),
             }
-        };
-        heard = Instant::now();
-        let frame = match message? {
-            Ok(Message::Text(text)) => Bytes::from(text),
-            Ok(Message::Binary(bytes)) => bytes,
-            Ok(Message::Ping(_) | Message::Pong(_)) => continue,
-            Ok(Message::Close(_)) => return None,
-            Err(error) => {
-                tracing::debug!(%error, "a WebSocket peer broke the protocol");
-                return None;
+            _ = ping.tick() => {
+                if in_flight.available_permits() == 0 {
+                    // It may well be talking; we are not listening.
+                    heard = Instant::now();
+                }
+                if heard.elapsed() > app.options.idle_timeout {
+                    return Some(IDLE);
+                }
+                // A full queue needs no ping to keep the connection busy.
+                let _ = connection.out.try_send(Message::Ping(Bytes::new()));
             }
-        };
-        if renewed.elapsed() > RENEW {
-            renewed = heard;
-            if let Err(error) = caller.renew(&connection.app.hub) {
-                let _ = connection.out.send(text(rpc::failure(None, &error))).await;
-                return Some((close_code::POLICY, "the token is no longer valid"));
+            _ = renew.tick() => {
+                if let Err(error) = caller.renew(&app.hub) {
+                    connection.say(Some(rpc::failure(None, &error))).await;
+                    return Some(NO_LONGER_VALID);
+                }
+            }
+            () = closed.cancelled() => return None,
+            () = app.shutdown.cancelled() => {
+                let all = in_flight.acquire_many(u32::try_from(app.options.in_flight).ok()?);
+                let _ = tokio::time::timeout(app.options.drain, all).await;
+                return Some(STOPPING);
             }
         }
-        start(Arc::clone(connection), caller.clone(), frame, place).await;
+    }
+}
+
+fn every(period: Duration) -> tokio::time::Interval {
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval.reset();
+    interval
+}
+
+/// The next message, and a place for it. The place first: a peer with too many calls running is
+/// not read from, and so waits.
+async fn next(
+    source: &mut SplitStream<WebSocket>,
+    in_flight: &Arc<Semaphore>,
+) -> (
+    Option<Result<Message, axum::Error>>,
+    Option<OwnedSemaphorePermit>,
+) {
+    let place = Arc::clone(in_flight).acquire_owned().await.ok();
+    (source.next().await, place)
+}
+
+/// What to tell a peer that broke the protocol.
+fn breach(error: axum::Error) -> Option<Ending> {
+    use tungstenite::Error;
+    tracing::debug!(%error, "a WebSocket peer broke the protocol");
+    match error.into_inner().downcast_ref()? {
+        Error::Capacity(_) => Some((close_code::SIZE, "the message is too large")),
+        Error::Utf8(_) => Some((close_code::INVALID, "the text is not UTF-8")),
+        Error::Protocol(_) => Some((close_code::PROTOCOL, "that is not WebSocket")),
+        _ => None,
     }
 }
 
 /// Runs what a frame asks: at once if that takes no waiting, otherwise in a task of its own. A
 /// call that only reads ends with the connection, since nobody is left to hear the answer.
 async fn start(
-    connection: Arc<Connection>,
-    caller: Caller,
+    connection: &Arc<Connection>,
+    caller: &Caller,
     frame: Bytes,
-    place: OwnedSemaphorePermit,
+    place: Option<OwnedSemaphorePermit>,
 ) {
+    let (connection, caller) = (Arc::clone(connection), caller.clone());
     let closed = connection.closed.clone();
     let mut run = Box::pin(async move {
         connection.answer(&caller, &frame).await;
@@ -196,10 +252,7 @@ impl Connection {
         let Incoming { id, request } = incoming;
         let outcome = match request {
             Ok(call) if call.method == "hub.unsubscribe" => self.unsubscribe(caller, &call).await,
-            Ok(call) => match self.room_for(&call) {
-                Ok(()) => rpc::execute(&self.app, caller, call).await,
-                Err(error) => Err(error),
-            },
+            Ok(call) => rpc::execute(&self.app, caller, call, Some(&self.room)).await,
             Err(error) => Err(error),
         };
         match outcome {
@@ -213,22 +266,6 @@ impl Connection {
             }
             Err(error) => (rpc::reply(id, Err(&error)), None),
         }
-    }
-
-    /// Refuses a call that would open one subscription too many, before it starts anything.
-    fn room_for(&self, call: &Call<'_>) -> Result<(), CallError> {
-        let most = self.app.options.subscriptions;
-        let streams = || {
-            self.app
-                .hub
-                .method(&call.method)
-                .is_some_and(|method| method.kind == MethodKind::Streaming)
-        };
-        if self.subscriptions().len() >= most && (call.method == "hub.subscribe" || streams()) {
-            let message = format!("a connection has at most {most} subscriptions");
-            return Err(CallError::new(ErrorCode::TooManyCalls, message));
-        }
-        Ok(())
     }
 
     /// Ends a subscription; a stream that this connection started is cancelled with it.
@@ -250,44 +287,51 @@ impl Connection {
 
     /// Sends the items of a stream from now on.
     fn send_items(self: &Arc<Self>, opened: Option<Opened>) {
-        let Some(Opened { mut reader, own }) = opened else {
+        let Some(Opened { reader, own, place }) = opened else {
             return;
         };
         let stream = reader.stream();
         let stop = self.closed.child_token();
+        let sending = Arc::clone(self).send_all(reader, stop.clone());
+        // Held, so that the task cannot leave before it is entered.
+        let mut subscriptions = self.subscriptions();
         let subscription = Subscription {
-            own,
-            _stop: stop.clone().drop_guard(),
+            own: own || subscriptions.get(&stream).is_some_and(|before| before.own),
+            task: tokio::spawn(sending).id(),
+            _stop: stop.drop_guard(),
+            _place: place,
         };
-        self.subscriptions().insert(stream, subscription);
-        let connection = Arc::clone(self);
-        tokio::spawn(async move {
-            loop {
-                let items = tokio::select! {
-                    () = stop.cancelled() => return,
-                    items = reader.next() => items,
-                };
-                let items = match items {
-                    Ok(Some(items)) => items,
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::warn!(%stream, %error, "a stream could not be read on");
-                        break;
-                    }
-                };
-                for item in items {
-                    if connection
-                        .out
-                        .send(notification(stream, &item))
-                        .await
-                        .is_err()
-                    {
-                        return;
-                    }
+        subscriptions.insert(stream, subscription);
+    }
+
+    async fn send_all(self: Arc<Self>, mut reader: Reader, stop: CancellationToken) {
+        let stream = reader.stream();
+        loop {
+            let items = tokio::select! {
+                () = stop.cancelled() => return,
+                items = reader.next() => items,
+            };
+            let items = match items {
+                Ok(Some(items)) => items,
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(%stream, %error, "a stream could not be read on");
+                    break;
+                }
+            };
+            for item in items {
+                let message = notification(stream, &item);
+                if self.out.send(message).await.is_err() {
+                    return;
                 }
             }
-            connection.subscriptions().remove(&stream);
-        });
+        }
+        // The peer may have subscribed anew since; that is not ours to end.
+        let is_this = |known: &Subscription| Some(known.task) == tokio::task::try_id();
+        let mut subscriptions = self.subscriptions();
+        if subscriptions.get(&stream).is_some_and(is_this) {
+            subscriptions.remove(&stream);
+        }
     }
 
     async fn say(&self, reply: Option<String>) {

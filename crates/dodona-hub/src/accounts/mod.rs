@@ -250,7 +250,8 @@ impl Accounts {
             )
             .hint("`dodona open` makes a new one")
         })?;
-        let name = format!("page-{}", Timestamp::now().as_millisecond());
+        // Two pages may sign in at the same moment.
+        let name = format!("page-{}", secret::random_hex::<6>()?);
         let (_, text) = self.create(&user, &name, scopes, Some(SESSION)).await?;
         Ok((text, SESSION))
     }

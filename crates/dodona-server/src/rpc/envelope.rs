@@ -173,7 +173,7 @@ fn text(raw: &RawValue) -> Option<std::borrow::Cow<'_, str>> {
 
 impl Call<'_> {
     /// The parameters as a value. They are JSON already; what can still be wrong is that they
-    /// nest deeper, or hold a larger number, than a value can.
+    /// nest deeper than a value can, or hold a number or a character that none can.
     pub(crate) fn value(&self) -> Result<Value, CallError> {
         let Some(params) = self.params else {
             return Ok(Value::Null);
@@ -183,7 +183,7 @@ impl Call<'_> {
                 true => CallError::new(ErrorCode::TooDeep, "the parameters nest too deep"),
                 false => CallError::new(
                     ErrorCode::InvalidParams,
-                    "the parameters hold a number that is out of range",
+                    "the parameters hold a number or a character that is out of range",
                 ),
             }
         })

@@ -7,7 +7,7 @@ use dodona_proto::{CallError, ErrorCode, MethodKind, Mutation};
 use serde_json::{Value, json};
 
 use super::envelope::Call;
-use super::subscribe::{self, Opened};
+use super::subscribe::{self, Opened, Room};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::openrpc;
@@ -40,6 +40,7 @@ pub(crate) async fn execute(
     app: &Arc<App>,
     caller: &Caller,
     call: Call<'_>,
+    room: Option<&Room>,
 ) -> Result<Answer, CallError> {
     let params = call.value()?;
     match &*call.method {
@@ -49,22 +50,30 @@ pub(crate) async fn execute(
         "tools/list" => Ok(Answer::Result(
             openrpc::tools(&app.hub.methods(&caller.principal)).to_string(),
         )),
-        "hub.subscribe" => subscribe::subscribe(&app.hub, caller, params)
+        "hub.subscribe" => subscribe::subscribe(&app.hub, caller, params, room)
             .await
             .map(Answer::Stream),
-        method => run(&app.hub, caller, method, params).await,
+        method => run(&app.hub, caller, method, params, room).await,
     }
 }
 
-async fn run(hub: &Hub, caller: &Caller, method: &str, params: Value) -> Result<Answer, CallError> {
+async fn run(
+    hub: &Hub,
+    caller: &Caller,
+    method: &str,
+    params: Value,
+    room: Option<&Room>,
+) -> Result<Answer, CallError> {
     let descriptor = hub.method(method);
     let kind = descriptor
         .as_ref()
         .map_or(MethodKind::Unary, |descriptor| descriptor.kind);
     let request = request(caller, method, params);
     if kind == MethodKind::Streaming {
+        let place = subscribe::enter(room)?;
         let reader = hub.open(request).await?.into_reader();
-        return Ok(Answer::Stream(Opened { reader, own: true }));
+        let own = true;
+        return Ok(Answer::Stream(Opened { reader, own, place }));
     }
     let mutates = descriptor.is_some_and(|descriptor| descriptor.mutation == Mutation::Mutates);
     let result = if mutates {

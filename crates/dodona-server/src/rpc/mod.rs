@@ -14,7 +14,7 @@ use crate::auth::Caller;
 pub(crate) use envelope::{Call, Frame, Incoming, failure};
 use envelope::{Id, success};
 pub(crate) use execute::{Answer, execute};
-pub(crate) use subscribe::{Opened, unsubscribe_target};
+pub(crate) use subscribe::{Opened, Room, unsubscribe_target};
 
 /// Answers a frame over HTTP; `None` when there is nothing to say (notifications).
 pub(crate) async fn answer_http(app: &Arc<App>, caller: &Caller, frame: &[u8]) -> Option<String> {
@@ -39,7 +39,9 @@ pub(crate) async fn answer_http(app: &Arc<App>, caller: &Caller, frame: &[u8]) -
 async fn one_http(app: &Arc<App>, caller: &Caller, incoming: Incoming<'_>) -> Option<String> {
     let Incoming { id, request } = incoming;
     let outcome = match request {
-        Ok(call) => execute(app, caller, call).await.map(Answer::over_http),
+        Ok(call) => execute(app, caller, call, None)
+            .await
+            .map(Answer::over_http),
         Err(error) => Err(error),
     };
     reply(id, outcome.as_deref())

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use dodona_hub::{Hub, Keep, Reader};
 use dodona_proto::{CallError, ErrorCode, StreamId};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::execute::request;
 use crate::auth::Caller;
@@ -15,6 +18,23 @@ pub(crate) struct Opened {
     pub(crate) reader: Reader,
     /// Whether this client started it, so that unsubscribing cancels it.
     pub(crate) own: bool,
+    /// Its place among the subscriptions of a connection.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
+}
+
+/// Where a connection counts its subscriptions. Over HTTP there are none.
+pub(crate) type Room = Arc<Semaphore>;
+
+/// A place for one more subscription, before anything is started for it.
+pub(crate) fn enter(room: Option<&Room>) -> Result<Option<OwnedSemaphorePermit>, CallError> {
+    let place = room.map(|room| Arc::clone(room).try_acquire_owned());
+    place.transpose().map_err(|_| {
+        CallError::new(
+            ErrorCode::TooManyCalls,
+            "the connection has too many subscriptions",
+        )
+        .hint("unsubscribe from one, or open another connection")
+    })
 }
 
 /// Either a method to call and watch, or a stream to go on reading.
@@ -36,6 +56,7 @@ pub(crate) async fn subscribe(
     hub: &Hub,
     caller: &Caller,
     params: Value,
+    room: Option<&Room>,
 ) -> Result<Opened, CallError> {
     let bad = |message: String| CallError::new(ErrorCode::InvalidParams, message);
     // Clients that send parameters by position send one object.
@@ -49,6 +70,7 @@ pub(crate) async fn subscribe(
     })?;
     match (p.method, p.stream_id) {
         (Some(method), None) => {
+            let place = enter(room)?;
             let mut request = request(caller, &method, p.params);
             request.timeout = p.timeout_ms.map(Duration::from_millis);
             request.keep = if p.detached {
@@ -59,9 +81,11 @@ pub(crate) async fn subscribe(
             Ok(Opened {
                 reader: hub.open(request).await?.into_reader(),
                 own: true,
+                place,
             })
         }
         (None, Some(stream)) => Ok(Opened {
+            place: enter(room)?,
             reader: hub.attach(&caller.principal, stream, p.after).await?,
             own: false,
         }),

@@ -1,0 +1,20 @@
+//! The wire, on real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod auth;
+mod discovery;
+mod errors;
+mod fuzz;
+mod guard;
+mod hostile;
+mod http;
+mod metrics;
+mod restart;
+mod rpc;
+mod sse;
+mod stalled;
+mod support;
+mod users;
+mod websocket;
+mod ws;
