@@ -1,6 +1,7 @@
 //! The hub as its surfaces see it.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use dodona_proto::{
 };
 use dodona_store::journal::{Journal, JournalError, Recovered};
 use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Store};
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -35,6 +37,9 @@ use crate::{database, methods};
 
 /// How often the journal is pruned.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+
+/// How long a plugin may take to let go.
+const DEACTIVATION: Duration = Duration::from_secs(2);
 
 /// Why a hub could not start.
 #[derive(Debug, thiserror::Error)]
@@ -279,9 +284,7 @@ impl Hub {
         while !core.calls.is_empty() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        for plugin in core.plugins.values().rev() {
-            plugin.deactivate().await;
-        }
+        core.deactivate().await;
         if let Err(error) = core.journal.flush().await {
             tracing::warn!(%error, "the journal's last entries could not be stored");
         }
@@ -326,6 +329,25 @@ fn by_name(
 }
 
 impl Core {
+    /// Lets go of the active plugins, the last one first. One that panics or hangs is left behind.
+    async fn deactivate(&self) {
+        let snapshot = self.snapshot.load_full();
+        for (name, plugin) in self.plugins.iter().rev() {
+            let state = snapshot.plugins.get(name).map(|status| status.state);
+            if state != Some(PluginState::Active) {
+                continue;
+            }
+            let work = AssertUnwindSafe(async { plugin.deactivate().await }).catch_unwind();
+            match tokio::time::timeout(DEACTIVATION, work).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => {
+                    tracing::error!(plugin = %name, "a plugin panicked in its deactivation")
+                }
+                Err(_) => tracing::error!(plugin = %name, "a plugin hangs in its deactivation"),
+            }
+        }
+    }
+
     pub(crate) fn refuse_when_stopping(&self, reach: Reach) -> Result<(), CallError> {
         if reach == Reach::Outside && self.stopping.load(Ordering::Acquire) {
             let error = CallError::new(ErrorCode::PluginNotActive, "the server is stopping");

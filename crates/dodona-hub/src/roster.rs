@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dodona_hooks::{Gate, Gates};
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::{Contribution, EventBus, Method, Plugin, PluginContext};
-use dodona_proto::{PluginName, PluginState, PluginStatus, Severity};
+use dodona_proto::{MethodDescriptor, MethodKind, PluginName, PluginState, PluginStatus, Severity};
 use dodona_store::{Durability, Store};
 use futures_util::FutureExt;
 use serde_json::json;
@@ -91,10 +91,7 @@ impl Roster<'_> {
             Ok(Ok(Err(error))) => return Err(error.to_string()),
             Ok(Err(_)) => return Err("it panicked while it was being activated".to_owned()),
             Err(_) => {
-                return Err(format!(
-                    "it took longer than {} s to activate",
-                    timeout.as_secs()
-                ));
+                return Err(format!("it took longer than {timeout:?} to activate"));
             }
         };
         let Contribution {
@@ -128,6 +125,7 @@ impl Roster<'_> {
             {
                 return Err(format!("it brings `{}` twice", descriptor.name));
             }
+            objects(&descriptor)?;
             let validator = jsonschema::validator_for(&descriptor.params).map_err(|error| {
                 format!("the schema of `{}` is not one: {error}", descriptor.name)
             })?;
@@ -162,6 +160,26 @@ impl Roster<'_> {
             tracing::warn!(%error, "an event could not be journaled");
         }
     }
+}
+
+/// Parameters and results are objects; a method that was described elsewhere may not know.
+fn objects(descriptor: &MethodDescriptor) -> Result<(), String> {
+    let result = match descriptor.kind {
+        MethodKind::Unary => "result",
+        MethodKind::Streaming => "items",
+    };
+    for (schema, part) in [
+        (&descriptor.params, "parameters"),
+        (&descriptor.result, result),
+    ] {
+        if schema["type"] != "object" {
+            return Err(format!(
+                "the {part} of `{}` must be an object",
+                descriptor.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// An error and what caused it, for the status line.

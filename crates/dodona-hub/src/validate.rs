@@ -10,6 +10,9 @@ use crate::router::nearest;
 /// How many problems one answer names.
 const MOST: usize = 5;
 
+/// The longest that the text of one problem may be.
+const LONGEST: usize = 200;
+
 /// Refuses parameters that are too large, too deep or do not fit the schema. All problems are
 /// told at once, each with its field.
 pub(crate) fn check(
@@ -25,7 +28,7 @@ pub(crate) fn check(
     let problems: Vec<(String, String)> = validator
         .iter_errors(params)
         .take(MOST)
-        .map(|error| (field(&error), error.to_string()))
+        .map(|error| (field(&error), problem(&error)))
         .collect();
     let said: Vec<String> = problems
         .iter()
@@ -48,6 +51,19 @@ pub(crate) fn check(
     Err(error
         .data(json!({ "problems": data }))
         .hint(hint(params, schema)))
+}
+
+/// What is wrong. A value that is too long to be shown is left out, not what was expected of it.
+fn problem(error: &jsonschema::ValidationError<'_>) -> String {
+    let whole = error.to_string();
+    if whole.len() <= LONGEST {
+        return whole;
+    }
+    let masked = error.masked().to_string();
+    match masked.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &masked[..end]),
+        None => masked,
+    }
 }
 
 /// The field an error is about, dotted as people write it.

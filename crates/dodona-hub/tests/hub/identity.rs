@@ -169,11 +169,10 @@ async fn a_project_is_found_by_its_members_only() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::new().await;
     let known = rig
-        .call("hub.projects", json!({"register": folder.path()}))
+        .call("hub.register_project", json!({"root": folder.path()}))
         .await
         .unwrap();
-    let id: dodona_proto::ProjectId =
-        serde_json::from_value(known["projects"][0]["id"].clone()).unwrap();
+    let id: dodona_proto::ProjectId = serde_json::from_value(known["id"].clone()).unwrap();
     let ask = |who, project| {
         let mut request = Request::new(who, "echo.say", json!({"text": ""}));
         request.project = Some(project);

@@ -79,10 +79,10 @@ async fn project_deadline_and_principal_flow_down_unchanged() {
     ])
     .await;
     let known = rig
-        .call("hub.projects", json!({"register": folder.path()}))
+        .call("hub.register_project", json!({"root": folder.path()}))
         .await
         .unwrap();
-    let id = known["projects"][0]["id"].clone();
+    let id = known["id"].clone();
     let mut request = dodona_hub::Request::new(alice(), "probe.through", json!({}));
     request.project = Some(serde_json::from_value(id.clone()).unwrap());
     let told = soon(rig.hub.call(request)).await.unwrap();
