@@ -59,7 +59,11 @@ pub(crate) fn offset(text: &str, line: usize, column: usize) -> usize {
         .take(line.saturating_sub(1))
         .map(str::len)
         .sum();
-    (start + column.saturating_sub(1)).min(text.len())
+    // Column 0 is what it says of the end of the line before.
+    match column {
+        0 => start.saturating_sub(1),
+        _ => (start + column - 1).min(text.len()),
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +77,7 @@ mod tests {
         assert_eq!(line_and_column(text, place), (2, 4));
         assert_eq!(offset(text, 2, 5), place);
         assert_eq!(offset(text, 9, 9), text.len());
+        assert_eq!(offset(text, 2, 0), 1);
     }
 
     #[test]

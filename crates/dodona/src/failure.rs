@@ -165,10 +165,10 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// An error with its sources, none of which repeats another.
+/// An error with its sources. Two in a row that say the same are told once.
 pub(crate) fn in_full(error: &dyn Error) -> String {
-    let sources = std::iter::successors(error.source(), |&error| error.source());
-    sources.fold(error.to_string(), |text, source| {
-        format!("{text}: {source}")
-    })
+    let errors = std::iter::successors(Some(error), |&error| error.source());
+    let mut texts: Vec<String> = errors.map(ToString::to_string).collect();
+    texts.dedup();
+    texts.join(": ")
 }

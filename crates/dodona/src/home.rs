@@ -150,7 +150,7 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        Home::from_variables(variable, Some("/home/ada".into()))
+        Home::from_variables(variable, Some("/people/ada".into()))
     }
 
     #[test]
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn without_it_the_usual_places_are_used() {
         let usual = home(&[]).unwrap();
-        assert_eq!(usual.config, Path::new("/home/ada/.config/dodona"));
-        assert_eq!(usual.data, Path::new("/home/ada/.local/share/dodona"));
-        assert_eq!(usual.token, Path::new("/home/ada/.config/dodona/token"));
+        assert_eq!(usual.config, Path::new("/people/ada/.config/dodona"));
+        assert_eq!(usual.data, Path::new("/people/ada/.local/share/dodona"));
+        assert_eq!(usual.token, Path::new("/people/ada/.config/dodona/token"));
         let moved = home(&[("XDG_DATA_HOME", "/big"), ("XDG_CONFIG_HOME", "relative")]).unwrap();
         assert_eq!(moved.data, Path::new("/big/dodona"));
         assert_eq!(moved.config, usual.config, "a relative path is ignored");

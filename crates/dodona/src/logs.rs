@@ -1,6 +1,7 @@
 //! What the parts of the program note down, on standard error.
 //!
-//! A call that fails says so itself, so by default only faults of the program are shown.
+//! A call that fails says so itself, so by default only faults of the program are shown, and of a
+//! server also what its operator should know.
 
 use std::io::IsTerminal;
 
@@ -11,13 +12,31 @@ use crate::failure::Failure;
 /// The variable that says what to show, such as `debug` or `dodona_hub=debug`.
 const VARIABLE: &str = "DODONA_LOG";
 
-const DEFAULT: &str = "error";
+/// What is shown where the variable is not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Somebody who waits for one answer, which tells by itself what went wrong with it. A plugin
+    /// that is not active is told when it is called, and by `dodona doctor`.
+    Caller,
+    /// Somebody who runs a server.
+    Operator,
+}
+
+impl Audience {
+    fn filter(self) -> &'static str {
+        match self {
+            Self::Caller => "error,dodona_hub::roster=off",
+            Self::Operator => "warn",
+        }
+    }
+}
 
 /// Starts logging, panics included: a plugin's panic fails its call only, so the usual message
 /// about a dying thread would mislead.
-pub(crate) fn start() -> Result<(), Failure> {
+pub(crate) fn start(audience: Audience) -> Result<(), Failure> {
     let asked = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
-    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(DEFAULT)).map_err(|error| {
+    let filter = asked.as_deref().unwrap_or(audience.filter());
+    let filter = EnvFilter::try_new(filter).map_err(|error| {
         Failure::usage(format!("{VARIABLE} makes no sense: {error}"))
             .hint("write a level (`info`) or pairs such as `dodona_hub=debug,warn`")
     })?;

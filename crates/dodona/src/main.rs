@@ -15,6 +15,7 @@ mod excerpt;
 mod failure;
 mod home;
 mod interrupt;
+mod layout;
 mod logs;
 mod nearest;
 mod owner;

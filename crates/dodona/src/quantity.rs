@@ -58,7 +58,8 @@ pub(crate) fn show_size(bytes: u64) -> String {
     }
 }
 
-/// A time in the largest units, as the configuration writes it.
+/// A time in the largest unit that fits, as the configuration writes it.
+#[cfg(test)]
 pub(crate) fn show_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

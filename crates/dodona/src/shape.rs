@@ -85,9 +85,12 @@ impl<'s> Shape<'s> {
             match shape.node.get("additionalProperties") {
                 Some(Value::Bool(false)) => None,
                 Some(others) => Some(shape.at(others)),
-                // A schema that names no field at all lets everything through.
-                None => (shape.fields().is_none() && shape.node.is_object())
-                    .then_some(shape.at(&Value::Bool(true))),
+                // A schema that names no field at all lets every field through.
+                None => {
+                    let kinds = shape.own_kinds();
+                    let open = kinds.contains(&Kind::Any) || kinds.contains(&Kind::Object);
+                    (open && shape.fields().is_none()).then_some(shape.at(&Value::Bool(true)))
+                }
             }
         })
     }

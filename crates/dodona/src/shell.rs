@@ -1,13 +1,18 @@
 //! What a command knows about the shell it was started from.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
+
+use dodona_proto::ExitKind;
 
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::paint::Paint;
 use crate::project;
+use crate::quantity;
 use crate::session::Session;
-use dodona_proto::ExitKind;
 
 /// The user's side of a command.
 pub(crate) struct Shell {
@@ -25,7 +30,20 @@ impl Shell {
         tokio::select! {
             biased;
             session = Session::start(&home, project.as_deref()) => session,
-            () = self.interrupt.requested() => Err(Failure::Told(ExitKind::Cancelled)),
+            () = self.interrupt.requested() => Err(self.cancelled(None)),
         }
     }
+
+    /// Tells that the command was cancelled, and after what time if it had begun.
+    pub(crate) fn cancelled(&self, after: Option<Duration>) -> Failure {
+        let after = after.map(|time| format!(" · {}", quantity::show_elapsed(time)));
+        let line = format!("cancelled{}", after.unwrap_or_default());
+        tell(&Paint::of(&io::stderr()).dim(line).to_string());
+        Failure::Told(ExitKind::Cancelled)
+    }
+}
+
+/// Writes a line to standard error; if that is gone, nobody wants to know.
+pub(crate) fn tell(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }

@@ -13,8 +13,16 @@ use crate::paint::Paint;
 use crate::quantity;
 use crate::shell::Shell;
 
+const EXAMPLES: &str = "\
+Examples:
+  dodona calls
+  dodona calls --json | jq '.[].plugin_path'
+
+A call is stopped with `dodona cancel` and its id or its path.";
+
 /// List the calls that are running, as a tree
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Calls {
     /// Print JSON for programs
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! `dodona methods`.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::call;
 use crate::failure::Failure;
+use crate::layout;
 use crate::nearest::nearest;
 use crate::paint::{Paint, harmless, one_line};
 use crate::session::Session;
@@ -46,10 +47,7 @@ impl Methods {
         let session = shell.session().await?;
         let text = self.text(&session).await;
         session.close().await;
-        let mut out = io::stdout().lock();
-        out.write_all(text?.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(|error| Failure::output(&error))
+        super::print(&text?)
     }
 
     async fn text(&self, session: &Session) -> Result<String, Failure> {
@@ -80,10 +78,7 @@ fn of_plugin(
     methods: Vec<Arc<MethodDescriptor>>,
     name: &str,
 ) -> Result<Vec<Arc<MethodDescriptor>>, Failure> {
-    let mut plugins: Vec<&str> = methods
-        .iter()
-        .map(|method| method.name.plugin())
-        .collect();
+    let mut plugins: Vec<&str> = methods.iter().map(|method| method.name.plugin()).collect();
     plugins.dedup();
     if !plugins.contains(&name) {
         let hint = match nearest(name, plugins.iter().copied()) {
@@ -142,12 +137,14 @@ fn table(methods: &[Arc<MethodDescriptor>], paint: Paint) -> String {
     let name_width = names.max().unwrap_or_default();
     let flags_width = methods.iter().map(|method| flags(method).len()).max();
     let flags_width = flags_width.unwrap_or_default();
+    let before = name_width + flags_width + "  stream    ".len();
+    let width = layout::width();
     let mut text = String::new();
     for method in methods {
         let name = format!("{:name_width$}", method.name.as_str());
         let (kind, flags) = (kind(method), flags(method));
         let marks = format!("{kind:6}  {flags:flags_width$}");
-        let about = first_sentence(&method.description);
+        let about = layout::cut(&first_sentence(&method.description), before, width);
         let _ = writeln!(text, "{}  {}  {about}", paint.bold(name), paint.dim(marks));
     }
     text
@@ -176,12 +173,18 @@ fn in_full(method: &MethodDescriptor, paint: Paint) -> String {
     );
     let _ = writeln!(text, "{}", harmless(method.description.trim()));
     let params = Shape::of(&method.params);
-    fields("Parameters", params, paint, &mut text);
+    fields("Parameters", params, Mark::Required, paint, &mut text);
     let result = match method.kind {
         MethodKind::Unary => "Result",
         MethodKind::Streaming => "Each item",
     };
-    fields(result, Shape::of(&method.result), paint, &mut text);
+    fields(
+        result,
+        Shape::of(&method.result),
+        Mark::Nothing,
+        paint,
+        &mut text,
+    );
     let scope = method.scope.as_ref().map_or("", |scope| scope.as_str());
     let _ = writeln!(text, "\n{}  {scope}", paint.heading("Scope"));
     let required = params.names().filter(|name| params.requires(name));
@@ -191,15 +194,23 @@ fn in_full(method: &MethodDescriptor, paint: Paint) -> String {
     text
 }
 
+/// Whether fields that must be there have a mark: those of a result always are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Required,
+    Nothing,
+}
+
 /// One line for each field: its name, what it may be, its default, what it is.
-fn fields(title: &str, shape: Shape<'_>, paint: Paint, text: &mut String) {
+fn fields(title: &str, shape: Shape<'_>, mark: Mark, paint: Paint, text: &mut String) {
+    let marked = |name: &str| mark == Mark::Required && shape.requires(name);
     let rows: Vec<[String; 3]> = shape
         .names()
-        .filter_map(|name| Some(row(name, shape, shape.field(name)?)))
+        .filter_map(|name| Some(row(name, marked(name), shape.field(name)?)))
         .collect();
     let note = match rows.len() {
         0 => "  none",
-        _ if shape.names().any(|name| shape.requires(name)) => "  * required",
+        _ if shape.names().any(marked) => "  * required",
         _ => "",
     };
     let _ = writeln!(text, "\n{}{}", paint.heading(title), paint.dim(note));
@@ -209,14 +220,15 @@ fn fields(title: &str, shape: Shape<'_>, paint: Paint, text: &mut String) {
     };
     let (names, kinds) = (width(0), width(1));
     for [name, kind, about] in &rows {
+        let about = layout::wrap(about, names + kinds + 6, layout::width());
         let (name, kind) = (format!("{name:names$}"), format!("{kind:kinds$}"));
         let line = format!("  {}  {}  {about}", paint.bold(name), paint.dim(kind));
         let _ = writeln!(text, "{}", line.trim_end());
     }
 }
 
-fn row(name: &str, shape: Shape<'_>, field: Shape<'_>) -> [String; 3] {
-    let star = if shape.requires(name) { "*" } else { "" };
+fn row(name: &str, marked: bool, field: Shape<'_>) -> [String; 3] {
+    let star = if marked { "*" } else { "" };
     let default = field.default().filter(|default| !default.is_null());
     let default = default.map(|default| format!(" = {default}"));
     [

@@ -19,7 +19,7 @@ use dodona_proto::ExitKind;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::logs;
+use crate::logs::{self, Audience};
 use crate::shell::Shell;
 
 const STYLES: Styles = Styles::styled()
@@ -38,7 +38,7 @@ Examples:
 
 Environment:
   DODONA_HOME   where everything is kept, instead of the usual places
-  DODONA_LOG    what to log to standard error: error (default), warn, info, debug, trace
+  DODONA_LOG    what to log to standard error: error, warn, info, debug, trace
   NO_COLOR      no colours";
 
 /// A programmable, local-first agent server
@@ -90,6 +90,15 @@ enum Command {
     Completions(completions::Completions),
 }
 
+impl Command {
+    fn audience(&self) -> Audience {
+        match self {
+            Self::Serve(_) => Audience::Operator,
+            _ => Audience::Caller,
+        }
+    }
+}
+
 impl Cli {
     /// Reads the command line. Where it makes no sense, or asks for help, the process ends here.
     pub(crate) fn parse_arguments() -> Self {
@@ -100,7 +109,7 @@ impl Cli {
 
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        logs::start()?;
+        logs::start(self.command.audience())?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

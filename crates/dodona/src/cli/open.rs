@@ -8,8 +8,14 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::shell::Shell;
 
+const EXAMPLES: &str = "\
+Examples:
+  dodona open                   print the link
+  xdg-open \"$(dodona open)\"    show the page";
+
 /// Print a link that signs a browser in to the running server, once and within five minutes
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Open {
     /// Print JSON for programs
     #[arg(long)]

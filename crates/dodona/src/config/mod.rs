@@ -30,7 +30,7 @@ pub(crate) enum ConfigError {
         source: io::Error,
     },
     /// The file has faults.
-    #[error("{}", first(path, text, faults))]
+    #[error("{}", lines(path, text, faults))]
     Wrong {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,8 @@ pub(crate) enum ConfigError {
     },
 }
 
-fn first(path: &Path, text: &str, faults: &[Fault]) -> String {
+/// Each fault on a line, with its place.
+fn lines(path: &Path, text: &str, faults: &[Fault]) -> String {
     let told = faults.iter().map(|fault| {
         let (line, column) = excerpt::line_and_column(text, fault.span.start);
         let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
@@ -54,7 +55,7 @@ fn first(path: &Path, text: &str, faults: &[Fault]) -> String {
             hint.unwrap_or_default()
         )
     });
-    told.collect::<Vec<_>>().join("; ")
+    told.collect::<Vec<_>>().join("\n")
 }
 
 /// The settings in a file. Without the file they are the defaults.

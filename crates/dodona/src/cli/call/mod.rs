@@ -132,10 +132,7 @@ impl Call {
         match answer {
             Ok(value) => print_result(&value, self.json),
             Err(error) if error.code == ErrorCode::Cancelled => {
-                let paint = Paint::of(&io::stderr());
-                let elapsed = quantity::show_elapsed(began.elapsed());
-                eprintln_quietly(&paint.dim(format_args!("cancelled · {elapsed}")).to_string());
-                Err(Failure::Told(ExitKind::Cancelled))
+                Err(shell.cancelled(Some(began.elapsed())))
             }
             Err(error) => Err(error.into()),
         }
@@ -147,7 +144,7 @@ impl Call {
             biased;
             opened = session.open(ask) => opened,
             () = shell.interrupt.requested() => {
-                return Err(Failure::Told(ExitKind::Cancelled));
+                return Err(shell.cancelled(None));
             }
         };
         let mut items = opened?;
@@ -190,11 +187,6 @@ fn print_result(value: &Value, json: bool) -> Result<(), Failure> {
     writeln!(out, "{}", harmless(&text))
         .and_then(|()| out.flush())
         .map_err(|error| Failure::output(&error))
-}
-
-/// Writes to standard error; if that is gone, nobody wants to know.
-fn eprintln_quietly(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// What `--params` names: the JSON itself, a file, or standard input.

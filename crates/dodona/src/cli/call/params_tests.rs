@@ -74,6 +74,7 @@ fn keys_reach_into_objects() {
         &["where.path=a.md", "where.line=3"],
         json!({"where": {"path": "a.md", "line": 3}}),
     );
+    check(&["any.x=1"], json!({"any": {"x": 1}}));
     check(&["labels.x=1"], json!({"labels": {"x": 1}}));
     check(&["a.b=1"], json!({"a.b": "1"}));
     check(&[r#"where={"line": 1}"#], json!({"where": {"line": 1}}));

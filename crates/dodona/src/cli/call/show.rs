@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::live::Live;
 use crate::failure::Failure;
 use crate::paint::{Paint, harmless};
-use crate::quantity;
+use crate::{quantity, shell};
 
 /// What the root call came to.
 struct Tally {
@@ -204,7 +204,7 @@ impl Human {
         self.end_line(text);
         self.write(text)?;
         text.clear();
-        self.live.aside(|| super::eprintln_quietly(line));
+        self.live.aside(|| shell::tell(line));
         Ok(())
     }
 
@@ -240,7 +240,7 @@ impl Human {
             "{status}{} · {items} · {elapsed}",
             reason.unwrap_or_default()
         );
-        super::eprintln_quietly(&self.err.dim(line).to_string());
+        shell::tell(&self.err.dim(line).to_string());
         Ok(())
     }
 }

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use dodona_hub::HubConfig;
-use dodona_proto::{CallError, PluginState, PluginStatus};
+use dodona_proto::{PluginState, PluginStatus};
 use dodona_store::{DatabaseReport, Durability, Store};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::finding::Finding;
@@ -14,30 +13,32 @@ use super::machine;
 use crate::config::{self, ConfigError};
 use crate::failure::in_full;
 use crate::home::{self, Home};
-use crate::owner::{OwnerError, Ownership};
+use crate::owner::{OwnerError, OwnerNote, Ownership};
 use crate::quantity::show_size;
-use crate::session::{Ask, Session};
+use crate::session::Session;
 
 /// Everything there is to find. No finding keeps another from being made.
 pub(super) async fn all(home: &Home) -> Vec<Finding> {
-    let mut findings = directories(home);
+    let mut findings = places(home);
     let (config, finding) = settings(&home.config_file());
     findings.push(finding);
-    let (session, finding) = session(home, config.clone()).await;
-    findings.extend(finding);
-    findings.extend(databases(home, config).await);
-    if let Some(session) = session {
-        findings.push(journal(&session).await);
-        findings.extend(plugins(&session).await);
-        session.close().await;
+    if home.data.is_dir() {
+        let (owner, found) = owner(home, config.clone()).await;
+        findings.extend(found);
+        findings.extend(databases(home, config, owner.access()).await);
+        if let Owner::Session(session) = owner {
+            findings.push(journal(&session).await);
+            findings.extend(plugins(&session).await);
+            session.close().await;
+        }
     }
     findings.push(machine::disk(&home.data));
     findings.push(machine::clock(&home.data));
     findings
 }
 
-fn directories(home: &Home) -> Vec<Finding> {
-    const CHECK: &str = "directory";
+fn places(home: &Home) -> Vec<Finding> {
+    const CHECK: &str = "home";
     if let Err(error) = home.create() {
         let advice = format!("set {} to a directory you can write to", home::VARIABLE);
         return vec![Finding::wrong(CHECK, in_full(&error), advice)];
@@ -76,38 +77,86 @@ fn settings(file: &Path) -> (HubConfig, Finding) {
     }
 }
 
-/// A session, if nobody else owns the home and a hub starts on it.
-async fn session(home: &Home, config: HubConfig) -> (Option<Session>, Vec<Finding>) {
-    const OWNER: &str = "owner";
+/// Who has the home.
+enum Owner {
+    /// Somebody who can be asked: this process, or a server.
+    Session(Session),
+    /// A process that cannot be asked, or nobody since no hub starts on it.
+    Unasked,
+    /// Nobody can: it cannot be written.
+    Nobody,
+}
+
+/// Whether the databases can be opened as they should be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Full,
+    /// Without being able to write beside it, the engine cannot read a database that was closed
+    /// properly.
+    ReadOnly,
+}
+
+impl Owner {
+    fn access(&self) -> Access {
+        match self {
+            Self::Session(_) | Self::Unasked => Access::Full,
+            Self::Nobody => Access::ReadOnly,
+        }
+    }
+}
+
+async fn owner(home: &Home, config: HubConfig) -> (Owner, Vec<Finding>) {
+    const CHECK: &str = "owner";
     let ownership = match Ownership::take(&home.data) {
         Ok(ownership) => ownership,
-        Err(error @ OwnerError::Held { .. }) => {
-            let looked = "; journal and plugins are its own and were not looked at";
-            let finding = Finding::skipped(OWNER, format!("{error}{looked}"));
-            return (None, vec![finding]);
+        Err(OwnerError::Held { note }) => {
+            let (owner, finding) = other_owner(home, note).await;
+            return (owner, vec![finding]);
         }
         Err(error @ OwnerError::Lock { .. }) => {
-            let advice = "make the data directory writable for yourself";
-            return (None, vec![Finding::wrong(OWNER, in_full(&error), advice)]);
+            let advice = format!("make `{}` writable for yourself", home.data.display());
+            let finding = Finding::wrong(CHECK, in_full(&error), advice);
+            return (Owner::Nobody, vec![finding]);
         }
     };
-    let free = Finding::ok(OWNER, "no other process is using the home directory");
+    let free = Finding::ok(CHECK, "no other process is using the home directory");
     match Session::own(home, config, ownership).await {
-        Ok(session) => (Some(session), vec![free]),
+        Ok(session) => (Owner::Session(session), vec![free]),
         Err(error) => {
             let advice = "nothing can be called until this is mended; see below";
             let finding = Finding::wrong("start", in_full(&error), advice);
-            (None, vec![free, finding])
+            (Owner::Unasked, vec![free, finding])
+        }
+    }
+}
+
+/// Another process: a server is asked, a command that runs is left alone.
+async fn other_owner(home: &Home, note: Option<OwnerNote>) -> (Owner, Finding) {
+    const CHECK: &str = "owner";
+    let Some((pid, url)) = note
+        .as_ref()
+        .and_then(|note| Some((note.pid, note.url.as_ref()?)))
+    else {
+        let held = OwnerError::Held { note };
+        let message = format!("{held}; its journal and plugins were not looked at");
+        return (Owner::Unasked, Finding::skipped(CHECK, message));
+    };
+    match Session::start(home, None).await {
+        Ok(session) => {
+            let message = format!("process {pid} serves at {url}");
+            (Owner::Session(session), Finding::ok(CHECK, message))
+        }
+        Err(_) => {
+            let message = format!("process {pid} should serve at {url}, and does not answer");
+            let advice = format!("look at its log, or end it with `kill {pid}`");
+            (Owner::Unasked, Finding::wrong(CHECK, message, advice))
         }
     }
 }
 
 /// Reads all of every database, and changes none.
-async fn databases(home: &Home, config: HubConfig) -> Vec<Finding> {
+async fn databases(home: &Home, config: HubConfig, access: Access) -> Vec<Finding> {
     const ENGINE: &str = "engine";
-    if !home.data.is_dir() {
-        return Vec::new();
-    }
     let store = match Store::open(&home.data, config.store) {
         Ok(store) => store,
         Err(error) => return vec![Finding::wrong(ENGINE, in_full(&error), "update dodona")],
@@ -115,10 +164,12 @@ async fn databases(home: &Home, config: HubConfig) -> Vec<Finding> {
     let reports = store.check().await;
     let engine = match version(&store, &reports).await {
         Some(version) => Finding::ok(ENGINE, format!("SQLite {version}")),
-        None => Finding::skipped(ENGINE, "no database is sound enough to ask for its version"),
+        None => Finding::skipped(ENGINE, "no database could be asked for its version"),
     };
     store.close().await;
-    let reports = reports.iter().map(database);
+    let reports = reports
+        .iter()
+        .map(|report| database(&home.data, report, access));
     std::iter::once(engine).chain(reports).collect()
 }
 
@@ -135,7 +186,7 @@ async fn version(store: &Store, reports: &[DatabaseReport]) -> Option<String> {
     None
 }
 
-fn database(report: &DatabaseReport) -> Finding {
+fn database(data: &Path, report: &DatabaseReport, access: Access) -> Finding {
     const CHECK: &str = "database";
     let file = &report.file;
     if report.problems.is_empty() {
@@ -143,12 +194,19 @@ fn database(report: &DatabaseReport) -> Finding {
         let size = show_size(report.size_bytes);
         return Finding::ok(CHECK, format!("{file} · version {version} · {size}"));
     }
-    let message = format!("{file}\n{}", report.problems.join("\n"));
-    let advice = format!(
-        "stop dodona, keep a copy of the file, then put the newest `{file}.before-v*.bak` in its \
-         place, or remove it to begin anew"
-    );
-    Finding::wrong(CHECK, message, advice)
+    let problems = report.problems.join("\n");
+    if access == Access::ReadOnly {
+        return Finding::skipped(CHECK, format!("{file} could not be examined: {problems}"));
+    }
+    let advice = match machine::newest_backup(&data.join(file)) {
+        Some(backup) => {
+            format!("stop dodona, move the file aside, and put `{backup}` in its place")
+        }
+        None => "there is no backup; stop dodona, and move the file aside to begin without what \
+                 is in it"
+            .to_owned(),
+    };
+    Finding::wrong(CHECK, format!("{file}\n{problems}"), advice)
 }
 
 async fn journal(session: &Session) -> Finding {
@@ -158,7 +216,7 @@ async fn journal(session: &Session) -> Finding {
         recovered_streams: u64,
         recovered_calls: u64,
     }
-    match ask::<Health>(session, "hub.health").await {
+    match session.ask::<Health>("hub.health", json!({})).await {
         Ok(Health {
             recovered_streams: 0,
             recovered_calls: 0,
@@ -180,7 +238,7 @@ async fn plugins(session: &Session) -> Vec<Finding> {
     struct Plugins {
         plugins: Vec<PluginStatus>,
     }
-    let plugins = match ask::<Plugins>(session, "hub.plugins").await {
+    let plugins = match session.ask::<Plugins>("hub.plugins", json!({})).await {
         Ok(answer) => answer.plugins,
         Err(error) => return vec![Finding::wrong(CHECK, error.message, "see above")],
     };
@@ -206,12 +264,4 @@ fn plugin(status: &PluginStatus) -> Finding {
             "mend the reason; its methods cannot be called until the next start",
         ),
     }
-}
-
-async fn ask<T: DeserializeOwned>(session: &Session, method: &str) -> Result<T, CallError> {
-    let answer = session.call(Ask::new(method, json!({}))).await?;
-    serde_json::from_value(answer).map_err(|error| {
-        let message = format!("could not read what {method} answered: {error}");
-        CallError::new(dodona_proto::ErrorCode::Internal, message)
-    })
 }

@@ -33,7 +33,9 @@ pub(super) fn others_may_see(_: &Path) -> bool {
 #[cfg(unix)]
 pub(super) fn disk(data: &Path) -> Finding {
     const CHECK: &str = "disk";
-    match rustix::fs::statvfs(data) {
+    // What does not exist yet would be made where the nearest directory is that does.
+    let existing = data.ancestors().find(|dir| dir.is_dir()).unwrap_or(data);
+    match rustix::fs::statvfs(existing) {
         Ok(disk) => {
             let free = disk.f_bavail.saturating_mul(disk.f_frsize);
             let message = format!("{} free", show_size(free));
@@ -66,6 +68,18 @@ pub(super) fn clock(data: &Path) -> Finding {
         ),
         None => Finding::ok(CHECK, format!("{now:.0}")),
     }
+}
+
+/// The name of the newest copy that was made of a database before a migration.
+pub(super) fn newest_backup(database: &Path) -> Option<String> {
+    let prefix = format!("{}.before-v", database.file_name()?.to_str()?);
+    let files = fs::read_dir(database.parent()?).ok()?.flatten();
+    let backups = files.filter_map(|file| {
+        let name = file.file_name().into_string().ok()?;
+        let is_backup = name.starts_with(&prefix) && name.ends_with(".bak");
+        is_backup.then_some((file.metadata().ok()?.modified().ok()?, name))
+    });
+    backups.max().map(|(_, name)| name)
 }
 
 /// The file in a directory that was written last.

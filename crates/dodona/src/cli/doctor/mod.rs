@@ -4,7 +4,7 @@ mod checks;
 mod finding;
 mod machine;
 
-use std::io::{self, Write};
+use std::io;
 
 use clap::Args;
 use dodona_proto::ExitKind;
@@ -38,7 +38,7 @@ impl Doctor {
         let home = Home::find()?;
         let findings = tokio::select! {
             biased;
-            () = shell.interrupt.requested() => return Err(Failure::Told(ExitKind::Cancelled)),
+            () = shell.interrupt.requested() => return Err(shell.cancelled(None)),
             findings = checks::all(&home) => findings,
         };
         let text = if self.json {
@@ -46,10 +46,7 @@ impl Doctor {
         } else {
             as_text(&findings, Paint::of(&io::stdout()))
         };
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(|error| Failure::output(&error))?;
+        super::print(&text)?;
         if findings
             .iter()
             .any(|finding| finding.verdict == Verdict::Wrong)

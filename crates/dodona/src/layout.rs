@@ -1,0 +1,78 @@
+//! Text that fits the terminal.
+
+use std::io::{self, IsTerminal};
+
+/// A column narrower than this is not worth keeping.
+const NARROWEST: usize = 24;
+
+/// How many characters fit on a line of the terminal that standard output is, if it is one.
+pub(crate) fn width() -> Option<usize> {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    #[cfg(unix)]
+    let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
+    #[cfg(not(unix))]
+    let columns = 0_u16;
+    match columns {
+        0 => Some(80),
+        columns => Some(columns.into()),
+    }
+}
+
+/// Cuts a text that has only the rest of the line after `before` characters.
+pub(crate) fn cut(text: &str, before: usize, width: Option<usize>) -> String {
+    let room = width.map_or(usize::MAX, |width| {
+        width.saturating_sub(before).max(NARROWEST)
+    });
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(room - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// Breaks a text between words so that it stays right of `before` characters.
+pub(crate) fn wrap(text: &str, before: usize, width: Option<usize>) -> String {
+    let Some(room) = width
+        .and_then(|width| width.checked_sub(before))
+        .filter(|room| *room >= NARROWEST)
+    else {
+        return text.to_owned();
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join(&format!("\n{}", " ".repeat(before)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        assert_eq!(cut("short", 10, Some(80)), "short");
+        assert_eq!(cut(&"x".repeat(200), 10, None).len(), 200);
+        assert_eq!(wrap("a b", 10, Some(80)), "a b");
+    }
+
+    #[test]
+    fn what_does_not_is_cut_or_wrapped() {
+        let text = "one two three four five six seven";
+        assert_eq!(cut(text, 10, Some(34)), "one two three four five…");
+        assert_eq!(
+            wrap(text, 4, Some(30)),
+            "one two three four five\n    six seven"
+        );
+        assert_eq!(wrap(text, 20, Some(30)), text, "there is no room to wrap");
+    }
+}

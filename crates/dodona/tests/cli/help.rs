@@ -1,0 +1,63 @@
+//! What it says about itself.
+
+use crate::harness::{Home, check};
+
+#[test]
+fn the_help_lists_the_commands() {
+    check("help", &["--help"]);
+}
+
+#[test]
+fn call_explains_parameters_and_exit_codes() {
+    check("help_call", &["call", "--help"]);
+}
+
+#[test]
+fn methods_has_examples() {
+    check("help_methods", &["methods", "--help"]);
+}
+
+#[test]
+fn doctor_says_what_it_changes() {
+    check("help_doctor", &["doctor", "--help"]);
+}
+
+#[test]
+fn completions_say_where_to_put_them() {
+    check("help_completions", &["completions", "--help"]);
+}
+
+#[test]
+fn the_version_is_one_line() {
+    check("version", &["--version"]);
+}
+
+#[test]
+fn an_unknown_command_is_told_with_the_nearest() {
+    check("unknown_command", &["mehtods"]);
+}
+
+#[test]
+fn without_a_command_the_help_is_shown() {
+    let outcome = Home::new().run(&[]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("Commands:"), "{}", outcome.stderr);
+}
+
+#[test]
+fn every_command_has_examples() {
+    let home = Home::new();
+    let help = home.run(&["--help"]).stdout;
+    let commands = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter_map(|line| line.split(' ').next())
+        .filter(|command| !command.is_empty() && *command != "help");
+    for command in commands {
+        let help = home.run(&[command, "--help"]).stdout;
+        assert!(help.contains("Examples:\n  dodona "), "{command}: {help}");
+    }
+}

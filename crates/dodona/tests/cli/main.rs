@@ -1,0 +1,15 @@
+//! The real program, run in a temporary home: what it prints, and how it exits.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper of a test fails the test, as the test itself would"
+)]
+
+mod call;
+mod completions;
+mod doctor;
+mod harness;
+mod help;
+mod methods;
+#[cfg(unix)]
+mod signals;
