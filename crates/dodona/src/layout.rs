@@ -1,18 +1,17 @@
 //! Text that fits the terminal.
 
-use std::io::{self, IsTerminal};
+use std::io::IsTerminal;
 
 /// A column narrower than this is not worth keeping.
 const NARROWEST: usize = 24;
 
-/// How many characters fit on a line of the terminal that standard output is, if it is one.
-pub(crate) fn width() -> Option<usize> {
-    let stdout = io::stdout();
-    if !stdout.is_terminal() {
+/// How many characters fit on a line of the terminal that an output is, if it is one.
+pub(crate) fn width(output: &impl Terminal) -> Option<usize> {
+    if !output.is_terminal() {
         return None;
     }
     #[cfg(unix)]
-    let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
+    let columns = rustix::termios::tcgetwinsize(output).map_or(0, |size| size.ws_col);
     #[cfg(not(unix))]
     let columns = 0_u16;
     match columns {
@@ -20,6 +19,18 @@ pub(crate) fn width() -> Option<usize> {
         columns => Some(columns.into()),
     }
 }
+
+/// An output that may be a terminal.
+#[cfg(unix)]
+pub(crate) trait Terminal: IsTerminal + std::os::fd::AsFd {}
+#[cfg(unix)]
+impl<T: IsTerminal + std::os::fd::AsFd> Terminal for T {}
+
+/// An output that may be a terminal.
+#[cfg(not(unix))]
+pub(crate) trait Terminal: IsTerminal {}
+#[cfg(not(unix))]
+impl<T: IsTerminal> Terminal for T {}
 
 /// Cuts a text that has only the rest of the line after `before` characters.
 pub(crate) fn cut(text: &str, before: usize, width: Option<usize>) -> String {

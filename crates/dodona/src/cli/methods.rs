@@ -138,7 +138,7 @@ fn table(methods: &[Arc<MethodDescriptor>], paint: Paint) -> String {
     let flags_width = methods.iter().map(|method| flags(method).len()).max();
     let flags_width = flags_width.unwrap_or_default();
     let before = name_width + flags_width + "  stream    ".len();
-    let width = layout::width();
+    let width = layout::width(&io::stdout());
     let mut text = String::new();
     for method in methods {
         let name = format!("{:name_width$}", method.name.as_str());
@@ -220,7 +220,7 @@ fn fields(title: &str, shape: Shape<'_>, mark: Mark, paint: Paint, text: &mut St
     };
     let (names, kinds) = (width(0), width(1));
     for [name, kind, about] in &rows {
-        let about = layout::wrap(about, names + kinds + 6, layout::width());
+        let about = layout::wrap(about, names + kinds + 6, layout::width(&io::stdout()));
         let (name, kind) = (format!("{name:names$}"), format!("{kind:kinds$}"));
         let line = format!("  {}  {}  {about}", paint.bold(name), paint.dim(kind));
         let _ = writeln!(text, "{}", line.trim_end());

@@ -117,6 +117,52 @@ fn a_server_is_asked_how_it_is() {
     assert_shown("doctor_while_a_server_runs", &outcome);
 }
 
+/// Runs a command for which every write to a database fails as on a full disk.
+#[cfg(target_os = "linux")]
+fn on_a_full_disk(home: &Home, arguments: &[&str]) -> Outcome {
+    let plain = home.command(arguments);
+    let mut command = std::process::Command::new("strace");
+    command
+        .args(["--follow-forks", "--quiet=all", "--output=/dev/null"])
+        .arg("--inject=pwrite64,ftruncate,fallocate:error=ENOSPC")
+        .arg(crate::harness::DODONA)
+        .args(arguments)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .envs(
+            plain
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .current_dir(plain.get_current_dir().unwrap());
+    let output = command
+        .output()
+        .expect("strace is installed by `cargo xtask test`");
+    home.outcome(arguments, output)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_not_blamed_on_the_databases() {
+    let home = used();
+    let called = on_a_full_disk(&home, &["call", "echo.tally"]);
+    assert_eq!(called.code, Some(5), "{}", called.stderr);
+    assert!(called.stderr.starts_with("error: "), "{}", called.stderr);
+    let examined = on_a_full_disk(&home, &["doctor"]);
+    assert_eq!(examined.code, Some(1), "{}", examined.stdout);
+    for database in ["hub.db", "journal.db", "plugins/echo/echo.db"] {
+        let line = format!("✗ database      {database}\n");
+        assert!(examined.stdout.contains(&line), "{}", examined.stdout);
+    }
+    let advice = "→ the file itself may be sound";
+    assert_eq!(examined.stdout.matches(advice).count(), 3);
+    assert!(!examined.stdout.contains("aside"), "{}", examined.stdout);
+    // Once there is room, nothing is wrong.
+    let tallied = home.run(&["call", "echo.tally", "--json"]);
+    assert_eq!(tallied.stdout, "{\"count\":2}\n");
+    assert_shown("doctor_healthy", &examine(&home));
+}
+
 #[cfg(unix)]
 mod permissions {
     use super::*;

@@ -1,14 +1,21 @@
 //! The one line at the bottom of a terminal that tells what is going on.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
+use crate::layout;
 use crate::paint::{Paint, one_line};
 
 /// How often it moves.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How often it is drawn at most.
+const HERTZ: u8 = 20;
+
+/// What a terminal shows of a Ctrl-C, `^C`, and one more.
+const CTRL_C: usize = 3;
 
 /// The line. Where standard error is not a terminal there is none.
 pub(super) struct Live(Option<ProgressBar>);
@@ -21,7 +28,7 @@ impl Live {
 
     /// A line, if there is a terminal to show it.
     pub(super) fn start() -> Self {
-        let stderr = std::io::stderr();
+        let stderr = io::stderr();
         if !stderr.is_terminal() {
             return Self::none();
         }
@@ -32,7 +39,8 @@ impl Live {
         };
         let style = ProgressStyle::with_template(template)
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(20));
+        let target = ProgressDrawTarget::term_like_with_hz(Box::new(AlmostFull), HERTZ);
+        let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(style);
         Self(Some(bar))
     }
@@ -75,5 +83,63 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// The terminal of standard error without its last columns. The line fills what there is, and a
+/// `^C` after it would begin another line, from where this one could not be removed.
+#[derive(Debug)]
+struct AlmostFull;
+
+impl AlmostFull {
+    fn write(text: &str) -> io::Result<()> {
+        io::stderr().lock().write_all(text.as_bytes())
+    }
+
+    /// Moves the cursor, or does not: zero would count as one.
+    fn go(n: usize, direction: char) -> io::Result<()> {
+        match n {
+            0 => Ok(()),
+            n => Self::write(&format!("\u{1b}[{n}{direction}")),
+        }
+    }
+}
+
+impl TermLike for AlmostFull {
+    fn width(&self) -> u16 {
+        let columns = layout::width(&io::stderr()).unwrap_or(80);
+        u16::try_from(columns.saturating_sub(CTRL_C)).unwrap_or(u16::MAX)
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        Self::go(n, 'A')
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        Self::go(n, 'B')
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        Self::go(n, 'C')
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        Self::go(n, 'D')
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        Self::write(&format!("{text}\n"))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        Self::write(text)
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        Self::write("\r\u{1b}[2K")
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        io::stderr().lock().flush()
     }
 }

@@ -260,3 +260,66 @@ fn write_out(text: &str) -> Result<(), Failure> {
         .and_then(|()| out.flush())
         .map_err(|error| Failure::output(&error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dodona_proto::{PluginName, PluginPath, StreamId};
+    use serde_json::json;
+
+    fn human() -> Human {
+        Human {
+            live: Live::none(),
+            verbose: false,
+            out: Paint::plain(),
+            err: Paint::plain(),
+            to_terminal: true,
+            mid_line: false,
+        }
+    }
+
+    fn data(data: Value) -> Item {
+        Item {
+            call_id: StreamId::random().root_call(),
+            seq: 1,
+            plugin_path: PluginPath::root(&PluginName::new("agent").unwrap()),
+            body: ItemBody::Data {
+                content_type: "TextDelta".into(),
+                data,
+            },
+        }
+    }
+
+    fn shown(items: &[Value]) -> String {
+        let (mut human, mut text) = (human(), String::new());
+        for item in items {
+            human.item(&data(item.clone()), &mut text).unwrap();
+        }
+        text
+    }
+
+    #[test]
+    fn deltas_are_one_text() {
+        assert_eq!(
+            shown(&[
+                json!({"text": "Turn "}),
+                json!({"text": "back."}),
+                json!({"n": 1})
+            ]),
+            "Turn back.\nagent  {\"n\":1}\n"
+        );
+        assert_eq!(
+            shown(&[json!({"text": "a\n"}), json!({"text": ""}), json!({"n": 1})]),
+            "a\nagent  {\"n\":1}\n"
+        );
+    }
+
+    #[test]
+    fn what_comes_with_the_text_is_not_lost() {
+        assert_eq!(
+            shown(&[json!({"text": "a", "lang": "en"})]),
+            "agent  {\"text\":\"a\",\"lang\":\"en\"}\n"
+        );
+        assert_eq!(shown(&[json!({"text": "\u{1b}[2J"})]), "\u{fffd}[2J");
+    }
+}

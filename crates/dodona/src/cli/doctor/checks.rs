@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dodona_hub::HubConfig;
 use dodona_proto::{PluginState, PluginStatus};
-use dodona_store::{DatabaseReport, Durability, Store};
+use dodona_store::{DatabaseReport, DbError, Durability, Store};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -166,11 +166,15 @@ async fn databases(home: &Home, config: HubConfig, access: Access) -> Vec<Findin
         Some(version) => Finding::ok(ENGINE, format!("SQLite {version}")),
         None => Finding::skipped(ENGINE, "no database could be asked for its version"),
     };
+    let mut findings = vec![engine];
+    for report in &reports {
+        findings.push(match blame(&store, report, access).await {
+            None => sound(report),
+            Some(blame) => unsound(&home.data, report, blame),
+        });
+    }
     store.close().await;
-    let reports = reports
-        .iter()
-        .map(|report| database(&home.data, report, access));
-    std::iter::once(engine).chain(reports).collect()
+    findings
 }
 
 async fn version(store: &Store, reports: &[DatabaseReport]) -> Option<String> {
@@ -186,27 +190,68 @@ async fn version(store: &Store, reports: &[DatabaseReport]) -> Option<String> {
     None
 }
 
-fn database(data: &Path, report: &DatabaseReport, access: Access) -> Finding {
-    const CHECK: &str = "database";
-    let file = &report.file;
+/// What is to blame for problems with a database.
+enum Blame {
+    /// The file.
+    File,
+    /// What is around it: the disk, its room, somebody's lock.
+    Surroundings,
+    /// That nothing can be written, which was told already.
+    ReadOnly,
+}
+
+/// The difference is a database that is lost, or one that only seems to be.
+async fn blame(store: &Store, report: &DatabaseReport, access: Access) -> Option<Blame> {
     if report.problems.is_empty() {
-        let version = report.version.unwrap_or_default();
-        let size = show_size(report.size_bytes);
-        return Finding::ok(CHECK, format!("{file} · version {version} · {size}"));
+        return None;
     }
-    let problems = report.problems.join("\n");
     if access == Access::ReadOnly {
-        return Finding::skipped(CHECK, format!("{file} could not be examined: {problems}"));
+        return Some(Blame::ReadOnly);
     }
-    let advice = match machine::newest_backup(&data.join(file)) {
-        Some(backup) => {
-            format!("stop dodona, move the file aside, and put `{backup}` in its place")
+    let db = store.database(&report.file, Durability::Full);
+    let read = db
+        .read(|tx| {
+            tx.query("select name from sqlite_schema", (), |row| {
+                row.get::<String>(0)
+            })
+        })
+        .await;
+    match read {
+        Ok(_) | Err(DbError::Corrupt { .. }) => Some(Blame::File),
+        Err(_) => Some(Blame::Surroundings),
+    }
+}
+
+const DATABASE: &str = "database";
+
+fn sound(report: &DatabaseReport) -> Finding {
+    let version = report.version.unwrap_or_default();
+    let (file, size) = (&report.file, show_size(report.size_bytes));
+    Finding::ok(DATABASE, format!("{file} · version {version} · {size}"))
+}
+
+fn unsound(data: &Path, report: &DatabaseReport, blame: Blame) -> Finding {
+    let (file, problems) = (&report.file, report.problems.join("\n"));
+    let advice = match blame {
+        Blame::ReadOnly => {
+            let message = format!("{file} could not be examined: {problems}");
+            return Finding::skipped(DATABASE, message);
         }
-        None => "there is no backup; stop dodona, and move the file aside to begin without what \
-                 is in it"
-            .to_owned(),
+        Blame::Surroundings => {
+            "the file itself may be sound: look at the disk and its free space, \
+                                then run this again"
+                .to_owned()
+        }
+        Blame::File => match machine::newest_backup(&data.join(file)) {
+            Some(backup) => {
+                format!("stop dodona, move the file aside, and put `{backup}` in its place")
+            }
+            None => "there is no backup; stop dodona, and move the file aside to begin without \
+                     what is in it"
+                .to_owned(),
+        },
     };
-    Finding::wrong(CHECK, format!("{file}\n{problems}"), advice)
+    Finding::wrong(DATABASE, format!("{file}\n{problems}"), advice)
 }
 
 async fn journal(session: &Session) -> Finding {
