@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dodona_proto::{CallError, ErrorCode, ProjectId};
 use http::{HeaderMap, HeaderValue};
+use jsonrpsee_client_transport::ws::WsHandshakeError;
 use jsonrpsee_core::client::ClientT;
 use jsonrpsee_core::traits::ToRpcParams;
 use jsonrpsee_ws_client::{PingConfig, WsClient, WsClientBuilder};
@@ -133,13 +134,39 @@ impl Client {
             Error::RequestTimeout => {
                 CallError::new(ErrorCode::DeadlineExceeded, "the server did not answer")
             }
-            other => CallError::new(
-                ErrorCode::Interrupted,
-                format!("the server at {} cannot be reached", self.shared.url),
-            )
-            .hint("is `dodona serve` running?")
-            .log(other),
+            other => {
+                let url = &self.shared.url;
+                match refusal(&other) {
+                    Some(401) => CallError::new(
+                        ErrorCode::Unauthenticated,
+                        format!("the server at {url} does not take the token"),
+                    )
+                    .hint("`dodona token create` makes one"),
+                    Some(403) => CallError::new(
+                        ErrorCode::Forbidden,
+                        format!("the server at {url} does not go by that name"),
+                    )
+                    .hint("its setting `allowed_hosts` names those it goes by"),
+                    _ => CallError::new(
+                        ErrorCode::Interrupted,
+                        format!("the server at {url} cannot be reached"),
+                    )
+                    .hint("is `dodona serve` running?"),
+                }
+                .log(other)
+            }
         }
+    }
+}
+
+/// The status with which a server refused to open a connection.
+fn refusal(error: &jsonrpsee_core::client::Error) -> Option<u16> {
+    let jsonrpsee_core::client::Error::Transport(error) = error else {
+        return None;
+    };
+    match error.downcast_ref()? {
+        WsHandshakeError::Rejected { status_code } => Some(*status_code),
+        _ => None,
     }
 }
 

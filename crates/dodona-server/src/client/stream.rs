@@ -6,6 +6,7 @@ use dodona_proto::{CallError, DoneStatus, ErrorCode, Item, ItemBody, StreamId};
 use jsonrpsee_core::client::{Subscription, SubscriptionClientT, SubscriptionKind};
 use jsonrpsee_types::SubscriptionId;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 
 use super::{Client, Json};
 
@@ -34,7 +35,9 @@ impl RemoteStream {
     ) -> Result<Self, CallError> {
         let timeout_ms =
             timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        let params = json!({ "method": method, "params": params, "timeout_ms": timeout_ms });
+        // The library unsubscribes by itself when this end is slow; that must not end the call.
+        let params =
+            json!({ "method": method, "params": params, "timeout_ms": timeout_ms, "leave": true });
         let items = subscribe(&client, params).await?;
         let stream = stream_of(&items)?;
         Ok(Self {
@@ -134,6 +137,20 @@ impl RemoteStream {
             .call("hub.cancel", json!({ "stream_id": self.stream }))
             .await
             .map(drop)
+    }
+}
+
+impl Drop for RemoteStream {
+    /// Nobody waits for the result any more. Where that cannot be told, the server finds out
+    /// after the grace time.
+    fn drop(&mut self) {
+        if let (false, Ok(runtime)) = (self.ended, Handle::try_current()) {
+            let (client, stream) = (self.client.clone(), self.stream);
+            runtime.spawn(async move {
+                let params = json!({ "stream_id": stream });
+                let _ = client.call("hub.cancel", params).await;
+            });
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! `hub.subscribe` and `hub.unsubscribe`.
 
-use std::time::Duration;
-
 use std::sync::Arc;
+use std::time::Duration;
 
 use dodona_hub::{Hub, Keep, Reader};
 use dodona_proto::{CallError, ErrorCode, StreamId};
@@ -49,6 +48,9 @@ struct SubscribeParams {
     after: u64,
     #[serde(default)]
     detached: bool,
+    /// Unsubscribing leaves the call running, for the grace time.
+    #[serde(default)]
+    leave: bool,
     timeout_ms: Option<u64>,
 }
 
@@ -80,7 +82,7 @@ pub(crate) async fn subscribe(
             };
             Ok(Opened {
                 reader: hub.open(request).await?.into_reader(),
-                own: true,
+                own: !p.leave,
                 place,
             })
         }

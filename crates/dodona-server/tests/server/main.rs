@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod auth;
+mod client;
 mod discovery;
 mod errors;
 mod fuzz;

@@ -46,6 +46,11 @@ impl Events {
         assert_eq!(head.status, 200, "{head:?}");
         assert_eq!(head.header("content-type"), Some("text/event-stream"));
         assert_eq!(head.header("cache-control"), Some("no-store"));
+        Self::of(connection)
+    }
+
+    /// Reads the body of a response whose head was read.
+    pub(crate) fn of(connection: Connection) -> Self {
         Self {
             connection,
             text: String::new(),

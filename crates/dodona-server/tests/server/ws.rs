@@ -69,21 +69,28 @@ impl Socket {
         Self::over(Connection::open(address).await, token).await
     }
 
-    pub(crate) async fn over(mut connection: Connection, token: &str) -> Self {
-        let bearer = format!("Bearer {token}");
-        let mut headers = UPGRADE.to_vec();
-        headers.push(("Authorization", &bearer));
-        connection.request("GET", "/rpc", &headers, b"").await;
-        let head = connection.head().await.unwrap();
+    pub(crate) async fn over(connection: Connection, token: &str) -> Self {
+        Self::try_over(connection, token).await.expect("an upgrade")
+    }
+
+    /// `None` when the connection ends before the upgrade.
+    pub(crate) async fn try_over(mut connection: Connection, token: &str) -> Option<Self> {
+        let mut head = format!("GET /rpc HTTP/1.1\r\nHost: {}\r\n", connection.host);
+        for (name, value) in UPGRADE {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("Authorization: Bearer {token}\r\n\r\n"));
+        connection.try_send(head.as_bytes()).await.ok()?;
+        let head = connection.head().await?;
         assert_eq!(head.status, 101, "{head:?}");
         // The answer to the key above, from RFC 6455.
         let accept = head.header("sec-websocket-accept");
         assert_eq!(accept, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
-        Self {
+        Some(Self {
             connection,
             waiting: VecDeque::new(),
             id: 0,
-        }
+        })
     }
 
     pub(crate) async fn frame(&mut self, first: u8, payload: &[u8]) {
@@ -188,6 +195,17 @@ impl Socket {
     pub(crate) async fn subscribe(&mut self, params: Value) -> String {
         let id = self.call("hub.subscribe", params).await;
         id.as_str().unwrap().to_owned()
+    }
+
+    /// The same; `None` when the connection ended first.
+    pub(crate) async fn try_subscribe(&mut self, params: Value) -> Option<()> {
+        let call = json!({"jsonrpc": "2.0", "id": 0, "method": "hub.subscribe", "params": params});
+        let frame = frame(0x80 | TEXT, call.to_string().as_bytes(), Some([1, 2, 3, 4]));
+        self.connection.try_send(&frame).await.ok()?;
+        let answer = self.fresh_json().await?;
+        assert_eq!(answer["id"], 0, "{answer}");
+        assert!(answer["result"].is_string(), "{answer}");
+        Some(())
     }
 
     /// The next item of a subscription; `None` when the connection ended first.
