@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::harness::{Home, assert_shown, check};
+use crate::harness::{Home, assert_shown, check, wait_until};
 
 #[test]
 fn a_result_is_shown_for_people() {
@@ -187,6 +187,30 @@ fn a_reader_that_has_seen_enough_ends_the_call_quietly() {
         assert_eq!(told, "");
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_call_on_a_server_too() {
+    let home = Home::new();
+    let mut server = home
+        .command(&["serve", "--listen", "127.0.0.1:0", "--ready-file", "ready"])
+        .spawn()
+        .unwrap();
+    let ready = home.path().with_file_name("ready");
+    wait_until("the server is ready", || ready.exists());
+    let mut child = home
+        .command(&["call", "echo.count", "to=10000000", "delay_ms=1"])
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut first)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let running = home.run(&["calls"]).stdout;
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(running, "nothing is running\n");
 }
 
 #[test]

@@ -116,7 +116,9 @@ impl Outcome {
             }
         }
         text.push_str(&format!("----- exit {code}\n"));
-        text.replace(&*self.folder.to_string_lossy(), "[folder]")
+        let folder = self.folder.to_string_lossy();
+        text.replace(&format!("{folder}/home"), "[home]")
+            .replace(&*folder, "[folder]")
     }
 }
 

@@ -148,6 +148,7 @@ impl Call {
             }
         };
         let mut items = opened?;
+        let target = CancelTarget::Stream(items.stream());
         let mut stopping = false;
         loop {
             tokio::select! {
@@ -155,10 +156,14 @@ impl Call {
                 () = shell.interrupt.requested(), if !stopping => {
                     stopping = true;
                     // A call that has just ended is not found; its items say how it ended.
-                    let _ = session.cancel(&CancelTarget::Stream(items.stream())).await;
+                    let _ = session.cancel(&target).await;
                 }
                 next = items.next() => match next? {
-                    Some(batch) => show.items(&batch)?,
+                    Some(batch) => if let Err(failure) = show.items(&batch) {
+                        // Nobody sees what it does any more, and a server would go on with it.
+                        let _ = session.cancel(&target).await;
+                        return Err(failure);
+                    },
                     None => break,
                 },
             }
