@@ -25,21 +25,24 @@ impl Parse for PluginArgs {
     }
 }
 
-/// The same rule as `dodona_proto::PluginName`, told at compile time.
 fn check_name(name: &LitStr) -> syn::Result<()> {
-    let text = name.value();
-    let fits = text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text.len() <= 64
-        && text
-            .chars()
-            .all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-'));
-    if fits {
+    if is_name(&name.value()) {
         return Ok(());
     }
     Err(syn::Error::new(
         name.span(),
-        "a plugin's name is lower-case letters, digits, `_` and `-`, and begins with a letter",
+        "a plugin's name is lower-case letters, digits, `_` and `-`, begins with a letter and has \
+         at most 64 characters",
     ))
+}
+
+/// The same rule as `dodona_proto::PluginName`, told at compile time.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.len() <= 64
+        && text
+            .chars()
+            .all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-'))
 }
 
 /// `#[method(scope = "…", mutates, timeout_ms = 5000, tool(…))]`
@@ -81,16 +84,14 @@ impl Parse for MethodArgs {
 fn scope(input: ParseStream<'_>) -> syn::Result<LitStr> {
     input.parse::<Token![=]>()?;
     let scope: LitStr = input.parse()?;
-    if scope
-        .value()
-        .split(':')
-        .filter(|part| !part.is_empty())
-        .count()
-        != 2
-    {
+    let text = scope.value();
+    let fits = text
+        .split_once(':')
+        .is_some_and(|(plugin, access)| is_name(plugin) && is_name(access));
+    if !fits {
         return Err(syn::Error::new(
             scope.span(),
-            "a scope is `plugin:access`, for example `\"vault:read\"`",
+            "a scope is `plugin:access`, two names in lower case: `\"vault:read\"`",
         ));
     }
     Ok(scope)

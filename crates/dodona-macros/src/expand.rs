@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::{Attribute, Expr, ExprLit, ImplItem, ImplItemFn, ItemImpl, Lit, Meta};
 
 use crate::args::{MethodArgs, PluginArgs, ToolArgs};
@@ -9,12 +10,11 @@ use crate::signature::{self, Answer, Shape};
 
 pub(crate) fn plugin(args: TokenStream, block: TokenStream) -> syn::Result<TokenStream> {
     let args: PluginArgs = syn::parse2(args)?;
-    let mut block: ItemImpl = syn::parse2(block)?;
+    let belongs = "`#[plugin]` belongs on an inherent impl block: `impl Echo { … }`";
+    let mut block: ItemImpl =
+        syn::parse2(block.clone()).map_err(|_| syn::Error::new_spanned(block, belongs))?;
     if let Some((_, path, _)) = &block.trait_ {
-        return Err(syn::Error::new_spanned(
-            path,
-            "`#[plugin]` belongs on an inherent impl block: `impl Echo { … }`",
-        ));
+        return Err(syn::Error::new_spanned(path, belongs));
     }
     let mut methods = Vec::new();
     let mut problems: Option<syn::Error> = None;
@@ -73,7 +73,7 @@ fn method(
         _ => attribute.parse_args()?,
     };
     let shape = signature::read(function)?;
-    let name = format!("{}.{}", plugin.name.value(), function.sig.ident);
+    let name = format!("{}.{}", plugin.name.value(), function.sig.ident.unraw());
     let description = doc(function)?;
     let spec = spec(&name, &description, &args);
     let ident = &function.sig.ident;

@@ -44,6 +44,6 @@ pub fn method(_args: TokenStream, item: TokenStream) -> TokenStream {
     let item = proc_macro2::TokenStream::from(item);
     let error =
         "`#[method]` belongs on a function of an impl block that has `#[plugin(name = \"…\")]`";
-    let error = syn::Error::new_spanned(&item, error).to_compile_error();
+    let error = syn::Error::new(proc_macro2::Span::call_site(), error).to_compile_error();
     quote::quote!(#item #error).into()
 }

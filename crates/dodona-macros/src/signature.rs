@@ -1,12 +1,16 @@
 //! What a method's signature says about it.
 
+use quote::ToTokens;
 use syn::{
     FnArg, GenericArgument, ImplItemFn, PathArguments, ReturnType, Signature, Type, TypeImplTrait,
     TypeParamBound,
 };
 
-const SHAPE: &str = "a method is `async fn name(&self, ctx: &CallCtx, p: Params) -> Result<Out, Error>`; \
-    a streaming one also takes `out: Emitter<Item>`, or returns `impl Stream<Item = Result<Item, Error>>`";
+const SHAPE: &str = "\
+a method:  async fn name(&self, ctx: &CallCtx, p: Params) -> Result<Out, Error>
+streaming: async fn name(&self, ctx: &CallCtx, p: Params, out: Emitter<Item>) -> Result<(), Error>
+       or: fn name(&self, ctx: &CallCtx, p: Params) -> impl Stream<Item = Result<Item, Error>>
+`p` may be left out";
 
 /// How a method answers.
 pub(crate) enum Answer {
@@ -30,14 +34,11 @@ pub(crate) struct Shape {
 pub(crate) fn read(function: &ImplItemFn) -> syn::Result<Shape> {
     let signature = &function.sig;
     let mut inputs = signature.inputs.iter();
-    if !matches!(inputs.next(), Some(FnArg::Receiver(receiver)) if receiver.reference.is_some() && receiver.mutability.is_none())
-    {
-        return Err(wrong(signature));
-    }
-    match inputs.next() {
-        Some(FnArg::Typed(ctx)) if matches!(&*ctx.ty, Type::Reference(reference) if last_is(&reference.elem, "CallCtx")) =>
-            {}
-        _ => return Err(wrong(signature)),
+    receiver(signature, inputs.next())?;
+    context(signature, inputs.next())?;
+    if let Some(generic) = signature.generics.type_params().next() {
+        let message = "a method has no type parameters: its parameters and its result are described once, by their types";
+        return Err(syn::Error::new_spanned(generic, message));
     }
     let rest: Vec<&Type> = inputs
         .filter_map(|input| match input {
@@ -50,7 +51,14 @@ pub(crate) fn read(function: &ImplItemFn) -> syn::Result<Shape> {
         [one] if last_is(one, "Emitter") => (None, Some(one)),
         [params] => (Some(params), None),
         [params, emitter] if last_is(emitter, "Emitter") => (Some(params), Some(emitter)),
-        _ => return Err(wrong(signature)),
+        [first, ..] if last_is(first, "Emitter") => {
+            return Err(told(first, "the emitter comes last, after the parameters"));
+        }
+        [_, second, ..] => {
+            let message =
+                "a method has one parameter beside the context: a struct with a field for each";
+            return Err(told(second, message));
+        }
     };
     if let Some(Type::Reference(reference)) = params {
         return Err(syn::Error::new_spanned(
@@ -58,31 +66,67 @@ pub(crate) fn read(function: &ImplItemFn) -> syn::Result<Shape> {
             "a method owns its parameters: take them by value",
         ));
     }
-    let returned = stream_item(&signature.output);
-    let answer = match (emitter, returned) {
-        (Some(_), Some(_)) => return Err(wrong(signature)),
-        (Some(emitter), None) => {
-            Answer::Emits(first_argument(emitter).ok_or_else(|| wrong(signature))?)
-        }
-        (None, Some(item)) => Answer::Returns(item),
-        (None, None) => Answer::Unary,
-    };
-    let is_async = signature.asyncness.is_some();
-    if !is_async && !matches!(answer, Answer::Returns(_)) {
-        return Err(syn::Error::new_spanned(
-            signature.fn_token,
-            format!("a method is async: {SHAPE}"),
-        ));
-    }
     Ok(Shape {
         params: params.cloned().map(Box::new),
-        answer,
-        is_async,
+        answer: answer(signature, emitter)?,
+        is_async: signature.asyncness.is_some(),
     })
 }
 
-fn wrong(signature: &Signature) -> syn::Error {
-    syn::Error::new_spanned(signature, SHAPE)
+fn receiver(signature: &Signature, first: Option<&FnArg>) -> syn::Result<()> {
+    match first {
+        Some(FnArg::Receiver(own)) if own.reference.is_some() && own.mutability.is_none() => Ok(()),
+        Some(FnArg::Receiver(own)) => Err(told(
+            own,
+            "a method takes `&self`: many calls of it run at once",
+        )),
+        _ => Err(told(&signature.ident, "a method takes `&self` first")),
+    }
+}
+
+fn context(signature: &Signature, second: Option<&FnArg>) -> syn::Result<()> {
+    let message = "a method takes `ctx: &CallCtx` after `&self`";
+    match second {
+        Some(FnArg::Typed(ctx)) => match &*ctx.ty {
+            Type::Reference(reference) if last_is(&reference.elem, "CallCtx") => Ok(()),
+            _ => Err(told(ctx, message)),
+        },
+        _ => Err(told(&signature.ident, message)),
+    }
+}
+
+fn answer(signature: &Signature, emitter: Option<&Type>) -> syn::Result<Answer> {
+    let answer = match (emitter, stream_item(&signature.output)) {
+        (Some(emitter), Some(_)) => {
+            let message = "a method either takes an emitter or returns a stream, not both";
+            return Err(told(emitter, message));
+        }
+        (Some(emitter), None) => {
+            let missing = || told(emitter, "say what it emits: `Emitter<Tick>`");
+            Answer::Emits(first_argument(emitter).ok_or_else(missing)?)
+        }
+        (None, Some(item)) => return Ok(Answer::Returns(item)),
+        (None, None) => Answer::Unary,
+    };
+    let output = match &signature.output {
+        ReturnType::Type(_, output) => output,
+        ReturnType::Default => {
+            return Err(told(&signature.ident, "a method returns a `Result`"));
+        }
+    };
+    if let Type::ImplTrait(_) = &**output {
+        let message = "a stream is returned as `impl Stream<Item = Result<Item, Error>>`";
+        return Err(told(output, message));
+    }
+    if signature.asyncness.is_none() {
+        return Err(told(signature.fn_token, "a method is an `async fn`"));
+    }
+    Ok(answer)
+}
+
+/// A problem, where it is, and what a method looks like.
+fn told(at: impl ToTokens, message: &str) -> syn::Error {
+    syn::Error::new_spanned(at, format!("{message}\n\n{SHAPE}"))
 }
 
 fn last_is(ty: &Type, name: &str) -> bool {

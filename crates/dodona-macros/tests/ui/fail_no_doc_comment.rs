@@ -1,0 +1,13 @@
+use dodona_plugin::{CallCtx, CallError, NoParams, plugin};
+
+struct Echo;
+
+#[plugin(name = "echo")]
+impl Echo {
+    #[method]
+    async fn say(&self, _ctx: &CallCtx) -> Result<NoParams, CallError> {
+        Ok(NoParams {})
+    }
+}
+
+fn main() {}
