@@ -291,16 +291,19 @@ impl Guard {
         }
     }
 
+    /// A fault of ours is worth an operator's look; a call that failed as calls do is not.
     fn log(&self, error: &CallError) {
         let info = &self.node.info;
-        let text = error.log_text().unwrap_or_default();
-        match error.code.status() {
-            DoneStatus::Failed => {
-                tracing::warn!(call = %info.call_id, path = %info.path, code = %error.code, detail = text, "{}", error.message);
-            }
-            _ => {
-                tracing::debug!(call = %info.call_id, path = %info.path, code = %error.code, "{}", error.message)
-            }
+        let ours = matches!(
+            error.code,
+            ErrorCode::Internal | ErrorCode::Panicked | ErrorCode::Storage
+        );
+        if let Some(detail) = error.log_text() {
+            tracing::warn!(call = %info.call_id, path = %info.path, code = %error.code, detail, "{}", error.message);
+        } else if ours {
+            tracing::warn!(call = %info.call_id, path = %info.path, code = %error.code, "{}", error.message);
+        } else {
+            tracing::debug!(call = %info.call_id, path = %info.path, code = %error.code, "{}", error.message);
         }
     }
 }

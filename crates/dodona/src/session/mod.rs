@@ -3,6 +3,7 @@
 mod local;
 mod remote;
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,9 @@ use remote::Remote;
 
 /// How long to wait for another command that uses the home and does not serve.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After how long the user is told what is being waited for.
+const TELL_AFTER: Duration = Duration::from_secs(1);
 
 /// How long to wait between two looks at whether it has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
@@ -190,6 +194,7 @@ impl Session {
 /// command that has it for its own call is waited for.
 async fn backend(home: &Home) -> Result<Backend, Failure> {
     let started = tokio::time::Instant::now();
+    let mut told = false;
     loop {
         let held = match Local::start(home).await {
             Ok(local) => return Ok(Backend::Local(Box::new(local))),
@@ -208,6 +213,10 @@ async fn backend(home: &Home) -> Result<Backend, Failure> {
             },
             None => None,
         };
+        if !told && started.elapsed() > TELL_AFTER {
+            told = true;
+            tell_waiting(held.as_ref());
+        }
         if started.elapsed() > PATIENCE {
             return Err(
                 unreachable.map_or_else(|| OwnerError::Held { note: held }.into(), Into::into)
@@ -215,6 +224,18 @@ async fn backend(home: &Home) -> Result<Backend, Failure> {
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+}
+
+fn tell_waiting(owner: Option<&OwnerNote>) {
+    let who = owner.map_or_else(
+        || "another process".to_owned(),
+        |note| format!("process {}", note.pid),
+    );
+    // If it cannot be told, it is still being waited for.
+    let _ = writeln!(
+        io::stderr(),
+        "waiting for {who}, which is using the home directory"
+    );
 }
 
 impl Ask {
