@@ -163,3 +163,112 @@ impl PluginLimits {
         Ok([each, all])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gauge(per_second: u32, burst: u32, concurrent: u32) -> Arc<Gauge> {
+        Arc::new(Gauge::new(Limit {
+            per_second,
+            burst,
+            concurrent,
+        }))
+    }
+
+    fn enter(gauge: &Arc<Gauge>) -> Result<Place, CallError> {
+        gauge.enter(|| "somebody".to_owned())
+    }
+
+    fn retry_after(error: &CallError) -> u64 {
+        let data = error
+            .data_value()
+            .expect("a refusal says when to try again");
+        data["retry_after_ms"].as_u64().expect("a number")
+    }
+
+    #[test]
+    fn zero_is_no_bound() {
+        let gauge = gauge(0, 0, 0);
+        let places: Vec<Place> = (0..10_000).map(|_| enter(&gauge).unwrap()).collect();
+        assert_eq!(gauge.running.load(Ordering::Relaxed), 10_000);
+        drop(places);
+        assert_eq!(gauge.running.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_burst_is_let_through_and_the_next_told_how_long_to_wait() {
+        let gauge = gauge(1, 3, 0);
+        for _ in 0..3 {
+            enter(&gauge).unwrap();
+        }
+        let refused = enter(&gauge).map(drop).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::RateLimited);
+        assert!((1..=1_000).contains(&retry_after(&refused)));
+        // Without a burst of its own, a second's worth is one.
+        let gauge = self::gauge(2, 0, 0);
+        assert!(enter(&gauge).is_ok() && enter(&gauge).is_ok() && enter(&gauge).is_err());
+    }
+
+    #[test]
+    fn a_refusal_takes_no_place_and_a_place_is_given_back() {
+        let gauge = gauge(0, 0, 2);
+        let first = enter(&gauge).unwrap();
+        let _second = enter(&gauge).unwrap();
+        for _ in 0..100 {
+            let refused = enter(&gauge).map(drop).unwrap_err();
+            assert_eq!(refused.code, ErrorCode::TooManyCalls);
+            assert_eq!(retry_after(&refused), 100);
+        }
+        drop(first);
+        let _third = enter(&gauge).unwrap();
+        assert!(enter(&gauge).is_err());
+    }
+
+    #[test]
+    fn the_bound_holds_when_everybody_comes_at_once() {
+        let gauge = gauge(0, 0, 7);
+        let most = AtomicU32::new(0);
+        let running = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..2_000 {
+                        if let Ok(place) = enter(&gauge) {
+                            let now = running.fetch_add(1, Ordering::SeqCst) + 1;
+                            most.fetch_max(now, Ordering::SeqCst);
+                            running.fetch_sub(1, Ordering::SeqCst);
+                            drop(place);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(most.load(Ordering::SeqCst) <= 7);
+        assert_eq!(gauge.running.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_plugins_refusal_gives_the_users_place_back() {
+        let plugin = PluginName::new("echo").unwrap();
+        let at_once = |concurrent| Limit {
+            per_second: 0,
+            burst: 0,
+            concurrent,
+        };
+        let config = LimitsConfig {
+            plugin: HashMap::from([(plugin.clone(), at_once(1))]),
+            user_and_plugin: HashMap::from([(plugin.clone(), at_once(2))]),
+            ..LimitsConfig::default()
+        };
+        let limits = PluginLimits::new(&plugin, &config);
+        let (alice, bob) = (UserId::new("alice").unwrap(), UserId::new("bob").unwrap());
+        let held = limits.enter(&bob).unwrap();
+        for _ in 0..5 {
+            let refused = limits.enter(&alice).map(drop).unwrap_err();
+            assert!(refused.message.contains("plugin `echo` has"), "{refused}");
+        }
+        drop(held);
+        limits.enter(&alice).unwrap();
+    }
+}

@@ -146,3 +146,71 @@ fn bounded(params: &Value, limits: &LimitsConfig) -> Result<(), CallError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(schema: &Value, params: &Value) -> CallError {
+        let validator = jsonschema::validator_for(schema).unwrap();
+        check(params, schema, &validator, &LimitsConfig::default()).unwrap_err()
+    }
+
+    #[test]
+    fn several_problems_are_told_at_once_and_not_more_than_a_few() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"list": {"type": "array", "items": {"type": "integer"}}},
+        });
+        let error = refused(
+            &schema,
+            &json!({"list": ["a", "b", "c", "d", "e", "f", "g"]}),
+        );
+        let problems = error.data_value().unwrap()["problems"]
+            .as_array()
+            .unwrap()
+            .clone();
+        assert_eq!(problems.len(), MOST);
+        assert_eq!(problems[1]["field"], "list.1");
+        assert_eq!(problems[1]["problem"], "\"b\" is not of type \"integer\"");
+    }
+
+    #[test]
+    fn a_long_value_is_left_out_and_what_was_expected_stays() {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let error = refused(&schema, &json!({"n": "ü".repeat(10_000)}));
+        assert_eq!(
+            error.message,
+            "the parameters do not fit: `n`: value is not of type \"integer\""
+        );
+        // Where what was expected is long itself, it is cut at a character.
+        let schema = json!({"type": "object", "properties": {"n": {"enum": ["ü".repeat(10_000)]}}});
+        let error = refused(&schema, &json!({"n": 1}));
+        assert!(error.message.ends_with('…') && error.message.len() < 1_000);
+    }
+
+    #[test]
+    fn bytes_are_counted_as_they_would_be_written() {
+        let limits = LimitsConfig {
+            params_bytes: 1_000,
+            params_depth: 4,
+            ..LimitsConfig::default()
+        };
+        let code = |params: Value| bounded(&params, &limits).map_err(|error| error.code);
+        assert_eq!(code(json!({"v": "x".repeat(900)})), Ok(()));
+        assert_eq!(
+            code(json!({"v": "x".repeat(1_000)})),
+            Err(ErrorCode::TooLarge)
+        );
+        assert_eq!(code(json!({"v": vec![1; 200]})), Err(ErrorCode::TooLarge));
+        assert_eq!(
+            code(json!({"x".repeat(1_000): 1})),
+            Err(ErrorCode::TooLarge)
+        );
+        assert_eq!(code(json!({"a": {"b": {"c": 1}}})), Ok(()));
+        assert_eq!(
+            code(json!({"a": {"b": {"c": [1]}}})),
+            Err(ErrorCode::TooDeep)
+        );
+    }
+}
