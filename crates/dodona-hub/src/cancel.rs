@@ -46,9 +46,8 @@ impl Core {
                 .filter(|node| matches(&node.info, target) && !by.is_within(&node.info.call_id))
                 .collect();
             nodes.iter().for_each(|node| node.info.cancel.cancel());
-            let calls: Vec<CallId> = nodes.iter().map(|node| node.info.call_id).collect();
             stopped.extend(nodes.iter().map(|node| node.summary()));
-            trees.push((root, calls));
+            trees.push((root, nodes));
         }
         if stopped.is_empty() && !matches!(target, CancelTarget::Path { .. }) {
             return Err(
@@ -56,7 +55,7 @@ impl Core {
                     .hint("run `dodona calls`"),
             );
         }
-        let _ = tokio::time::timeout(PATIENCE, quiet(&trees)).await;
+        let _ = tokio::time::timeout(PATIENCE, quiet(trees)).await;
         stopped.sort_by_key(|call| call.call_id);
         Ok(stopped)
     }
@@ -87,11 +86,15 @@ fn matches(info: &dodona_plugin::CallInfo, target: &CancelTarget) -> bool {
 }
 
 /// Completes when none of the calls is running.
-async fn quiet(trees: &[(Arc<Root>, Vec<CallId>)]) {
-    for (root, calls) in trees {
+async fn quiet(trees: Vec<(Arc<Root>, Vec<Arc<Node>>)>) {
+    for (root, mut nodes) in trees {
         loop {
             let ended = root.ended.notified();
-            if !root.runs_any(calls) {
+            // Each is looked at until it has ended, and never again.
+            while nodes.last().is_some_and(|node| node.has_left()) {
+                nodes.pop();
+            }
+            if nodes.is_empty() {
                 break;
             }
             ended.await;

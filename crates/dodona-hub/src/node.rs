@@ -29,6 +29,8 @@ pub(crate) struct Node {
     parent: Option<Arc<Node>>,
     /// Whether it takes no more calls below it. Guarded by the tree's lock.
     closing: AtomicBool,
+    /// Whether it is no longer in the tree.
+    left: AtomicBool,
     /// When this call itself must be over, where that is sooner than for the call above.
     pub(crate) own_deadline: Option<Instant>,
     /// In-process consumers of this call's items, and of the calls above.
@@ -82,6 +84,7 @@ impl Node {
             root,
             parent: None,
             closing: AtomicBool::new(false),
+            left: AtomicBool::new(false),
             own_deadline,
             taps: Vec::new(),
             keep_last: false,
@@ -170,6 +173,15 @@ impl Node {
     /// Makes sure that nothing is called from here any more. Under the tree's lock.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that it is no longer in the tree.
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
     }
 
     /// Whether the call that made this one takes it in. Under the tree's lock.

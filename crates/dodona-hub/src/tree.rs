@@ -95,7 +95,7 @@ impl Root {
     pub(crate) fn remove(&self, call: &CallId) {
         let mut nodes = self.lock();
         if let Some(index) = nodes.iter().rposition(|node| node.info.call_id == *call) {
-            nodes.swap_remove(index);
+            nodes.swap_remove(index).leave();
         }
         drop(nodes);
         self.ended.notify_waiters();
@@ -121,13 +121,6 @@ impl Root {
     /// The calls running now.
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         self.lock().clone()
-    }
-
-    /// Whether any of these calls is still running.
-    pub(crate) fn runs_any(&self, calls: &[CallId]) -> bool {
-        self.lock()
-            .iter()
-            .any(|node| calls.contains(&node.info.call_id))
     }
 }
 

@@ -159,33 +159,49 @@ async fn more_calls_below_one_than_allowed_are_refused_and_the_rest_goes_on() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn cancelling_a_tree_ends_all_of_it_quickly() {
-    let rig = wide().await;
-    let stream = rig
-        .open(
-            "echo.nest",
-            json!({"depth": 2, "width": 50, "delay_ms": 60_000}),
-        )
-        .await;
-    until(|| rig.hub.calls(&alice()).len() == TREE).await;
+/// Cancels a stream once this many calls run in it, and tells how long it took to be quiet.
+async fn cancel_all(rig: &Rig, stream: dodona_hub::CallStream, calls: usize) -> Duration {
+    until(|| rig.hub.calls(&alice()).len() == calls).await;
     let began = Instant::now();
     let target = CancelTarget::Stream(stream.stream());
     let stopped = soon(rig.hub.cancel(&alice(), &target)).await.unwrap();
     until(|| rig.hub.calls(&root()).is_empty()).await;
     let took = began.elapsed();
-    assert_eq!(stopped.len(), TREE);
+    assert_eq!(stopped.len(), calls);
     assert!(stopped.is_sorted_by_key(|call| call.call_id));
     let items = soon(stream.collect()).await.unwrap();
     assert_eq!(check(&items).0, DoneStatus::Cancelled);
     let endings = endings(&items);
-    assert_eq!(endings.len(), TREE);
+    assert_eq!(endings.len(), calls);
     assert!(
         endings
             .values()
             .all(|status| *status == DoneStatus::Cancelled)
     );
     assert_eq!(rig.hub.health().calls, 0);
+    took
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_a_tree_ends_all_of_it() {
+    let rig = wide().await;
+    let params = json!({"depth": 2, "width": 50, "delay_ms": 60_000});
+    let stream = rig.open("echo.nest", params).await;
+    cancel_all(&rig, stream, TREE).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_tree_is_quiet_in_no_time() {
+    // Fifty branches, each three deep: about as large as a tree may be.
+    let fan = unary(spec("probe.fan"), |ctx, _| async move {
+        let chain = Params::code(json!({"depth": 2, "delay_ms": 60_000}));
+        let branches = (0..50).map(|_| ctx.call_value("echo.nest", chain.clone()));
+        futures_util::future::try_join_all(branches).await?;
+        Ok(Object::new())
+    });
+    let rig = Rig::probe(vec![fan]).await;
+    let stream = rig.open("probe.fan", json!({})).await;
+    let took = cancel_all(&rig, stream, 151).await;
     // The promise is 100 ms; ten times that, because an unoptimised build on a machine that
     // other tests share must not fail for its slowness.
     assert!(

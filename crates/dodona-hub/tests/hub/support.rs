@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on the slowest machine; only a fault gets there.
-const FAR: Duration = Duration::from_secs(60);
+const FAR: Duration = Duration::from_secs(120);
 
 /// Waits for something that must happen, so that a fault fails the test instead of hanging it.
 pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
