@@ -1,0 +1,190 @@
+//! One index of everything in a project.
+//!
+//! A question becomes a plan (`query`), the plan finds candidates (`candidates`), those are
+//! ranked (`rank`) and the ones to show picked (`pick`). The index holds nothing that cannot be
+//! made again from the files.
+
+mod analyzer;
+mod candidates;
+mod pick;
+mod place;
+mod prefix;
+mod query;
+mod rank;
+mod schema;
+mod short;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod tuning;
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use dodona_proto::SourceKind;
+use tantivy::indexer::IndexWriterOptions;
+use tantivy::{Index, IndexReader, IndexWriter, Term};
+
+use self::pick::Picked;
+use self::schema::Fields;
+use self::tuning::Tuning;
+
+use crate::parse::Chunk;
+
+/// What a write may buffer before it goes to the disk. More would only make fewer segments.
+const WRITE_BUFFER: usize = 32 * 1024 * 1024;
+
+/// A file's passages, to take the place of those that were there.
+pub(crate) struct FileChunks {
+    pub(crate) path: String,
+    pub(crate) kind: SourceKind,
+    pub(crate) language: Option<&'static str>,
+    pub(crate) title: String,
+    /// Empty when the file is gone.
+    pub(crate) chunks: Vec<Chunk>,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Question {
+    pub(crate) text: String,
+    /// Only these kinds; all when empty.
+    pub(crate) kinds: Vec<SourceKind>,
+    pub(crate) language: Option<String>,
+    /// Only below this path.
+    pub(crate) path: Option<String>,
+    pub(crate) limit: usize,
+}
+
+/// A passage that answers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hit {
+    pub(crate) path: String,
+    pub(crate) kind: SourceKind,
+    pub(crate) language: Option<String>,
+    pub(crate) title: String,
+    pub(crate) heading: String,
+    pub(crate) symbol: String,
+    pub(crate) line_start: u32,
+    pub(crate) line_end: u32,
+    pub(crate) text: String,
+    pub(crate) score: f32,
+}
+
+/// Why the index did not do its part. It can always be rebuilt.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IndexError {
+    #[error("could not open the search index")]
+    Open(#[source] tantivy::TantivyError),
+    #[error("could not write to the search index")]
+    Write(#[source] tantivy::TantivyError),
+    #[error("could not read the search index")]
+    Read(#[source] tantivy::TantivyError),
+}
+
+/// The index of one project.
+pub(crate) struct SearchIndex {
+    index: Index,
+    reader: IndexReader,
+    fields: Fields,
+    /// Held while writing. The writer itself lives only that long: at rest it would keep its
+    /// threads, its buffers and the lock that another process may want.
+    writing: Mutex<()>,
+    recreated: bool,
+}
+
+impl SearchIndex {
+    /// Opens the index in a directory. One that cannot be read, or that another version wrote,
+    /// is thrown away and made anew, which `was_recreated` then tells.
+    pub(crate) fn open(dir: &Path) -> Result<Self, IndexError> {
+        let (index, reader, fields, recreated) = place::open(dir).map_err(IndexError::Open)?;
+        Ok(Self {
+            index,
+            reader,
+            fields,
+            writing: Mutex::new(()),
+            recreated,
+        })
+    }
+
+    /// Whether opening made a new index: everything has to be indexed then.
+    pub(crate) fn was_recreated(&self) -> bool {
+        self.recreated
+    }
+
+    /// How many passages there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.reader.searcher().num_docs()
+    }
+
+    /// Whether every file of the index still has the checksum it was written with. Reads all of
+    /// it, so this is for a check that was asked for.
+    pub(crate) fn is_sound(&self) -> Result<bool, IndexError> {
+        let damaged = self.index.validate_checksum().map_err(IndexError::Read)?;
+        Ok(damaged.is_empty())
+    }
+
+    /// Replaces the passages of files and makes that durable and visible. All of it happens, or
+    /// nothing: a process that dies on the way leaves what was there.
+    pub(crate) fn replace(&self, files: Vec<FileChunks>) -> Result<(), IndexError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        // A panic while writing left nothing behind that the lock protects.
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.write(&files).map_err(IndexError::Write)
+    }
+
+    fn write(&self, files: &[FileChunks]) -> tantivy::Result<()> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .memory_budget_per_thread(WRITE_BUFFER)
+            .build();
+        let mut writer: IndexWriter = self.index.writer_with_options(options)?;
+        for file in files {
+            writer.delete_term(Term::from_field_text(self.fields.path, &file.path));
+            for chunk in &file.chunks {
+                writer.add_document(self.fields.document(file, chunk))?;
+            }
+        }
+        writer.commit()?;
+        // Visible before merging, which may take longer than the write itself.
+        self.reader.reload()?;
+        writer.wait_merging_threads()?;
+        self.reader.reload()
+    }
+
+    /// The passages that answer best, best first. Any text is a question; none is an error.
+    pub(crate) fn search(&self, question: &Question) -> Result<Vec<Hit>, IndexError> {
+        self.search_tuned(question, &Tuning::default())
+            .map_err(IndexError::Read)
+    }
+
+    fn search_tuned(&self, question: &Question, tuning: &Tuning) -> tantivy::Result<Vec<Hit>> {
+        let searcher = self.reader.searcher();
+        let mut plan = query::plan(&question.text, tuning);
+        if question.limit == 0 || plan.units.is_empty() {
+            return Ok(Vec::new());
+        }
+        prefix::complete(&searcher, &self.fields, &mut plan, tuning)?;
+        let found = candidates::find(&searcher, &self.fields, &plan, question, tuning)?;
+        let mut ranked = rank::score(&searcher, &self.fields, &plan, &found, tuning)?;
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut picked = Picked::new(question.limit);
+        // Passages of one score are read together, so that path and line decide among them
+        // and not where the index happens to keep them.
+        for equals in ranked.chunk_by(|a, b| a.0 == b.0) {
+            if picked.is_full() {
+                break;
+            }
+            let mut hits = equals
+                .iter()
+                .map(|(score, address)| Ok(self.fields.hit(&searcher.doc(*address)?, *score)))
+                .collect::<tantivy::Result<Vec<Hit>>>()?;
+            hits.sort_by(|a, b| (&a.path, a.line_start).cmp(&(&b.path, b.line_start)));
+            hits.into_iter().for_each(|hit| picked.offer(hit));
+        }
+        Ok(picked.finish())
+    }
+}

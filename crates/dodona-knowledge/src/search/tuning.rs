@@ -1,0 +1,51 @@
+//! The numbers of the ranking, in one place: each was kept because it won on known items.
+
+/// Of the fields in the order title, heading, symbol, path, body.
+pub(super) const FIELDS: usize = 5;
+/// The body's place in that order.
+pub(super) const BODY: usize = 4;
+
+/// How much each sign of relevance counts.
+#[derive(Debug, Clone)]
+pub(super) struct Tuning {
+    /// What an occurrence in a field is worth, against one in the body.
+    pub(super) boost: [f32; FIELDS],
+    /// How much a field's length counts against it.
+    pub(super) length: [f32; FIELDS],
+    /// How soon more occurrences stop counting.
+    pub(super) saturation: f32,
+    /// An identifier as a whole, beside its parts.
+    pub(super) whole: f32,
+    /// Neighbouring words written together.
+    pub(super) joined: f32,
+    /// The short or long form of a word.
+    pub(super) short: f32,
+    /// A longer word that begins with the last one, if that one exists, and if it does not.
+    pub(super) prefix: [f32; 2],
+    /// All terms present.
+    pub(super) coverage: f32,
+    /// Neighbours in the question that are neighbours in the passage.
+    pub(super) proximity: f32,
+    /// A symbol that is exactly what was asked.
+    pub(super) name: f32,
+    /// How many candidates are looked at closely.
+    pub(super) candidates: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            boost: [1.5, 2.5, 4.0, 1.0, 1.0],
+            length: [0.5, 0.5, 0.5, 0.5, 0.75],
+            saturation: 1.2,
+            whole: 0.7,
+            joined: 0.4,
+            short: 0.5,
+            prefix: [0.1, 0.7],
+            coverage: 0.5,
+            proximity: 0.4,
+            name: 1.0,
+            candidates: 300,
+        }
+    }
+}
