@@ -371,7 +371,8 @@ impl Core {
             MethodKind::Streaming => self.config.stream_timeout,
         };
         let bound = descriptor.timeout.unwrap_or(usual);
-        let deadline = Instant::now() + timeout.map_or(bound, |asked| asked.min(bound));
+        let since = Instant::now();
+        let deadline = since + timeout.map_or(bound, |asked| asked.min(bound));
         let info = CallInfo {
             call_id: root.stream.root_call(),
             path: dodona_proto::PluginPath::root(&route.plugin),
@@ -382,7 +383,7 @@ impl Core {
             cancel: root.cancel.clone(),
         };
         let keep_last = root.writer.is_none() && descriptor.kind == MethodKind::Streaming;
-        Node::root(Arc::clone(self), Arc::clone(root), info, keep_last)
+        Node::root(Arc::clone(self), Arc::clone(root), info, since, keep_last)
     }
 
     pub(crate) fn methods(&self, who: &Principal) -> Vec<Arc<MethodDescriptor>> {

@@ -38,7 +38,6 @@ pub(crate) struct Node {
     /// Whether the newest data is kept as the result.
     keep_last: bool,
     children: AtomicU32,
-    started: Timestamp,
     since: Instant,
     state: Mutex<State>,
 }
@@ -65,10 +64,11 @@ impl Node {
         core: Arc<Core>,
         root: Arc<Root>,
         info: CallInfo,
+        since: Instant,
         keep_last: bool,
     ) -> Arc<Self> {
         let own_deadline = info.deadline;
-        let node = Self::new(core, root, info, own_deadline);
+        let node = Self::new(core, root, info, since, own_deadline);
         Arc::new(Self { keep_last, ..node })
     }
 
@@ -76,6 +76,7 @@ impl Node {
         core: Arc<Core>,
         root: Arc<Root>,
         info: CallInfo,
+        since: Instant,
         own_deadline: Option<Instant>,
     ) -> Self {
         Self {
@@ -89,8 +90,7 @@ impl Node {
             taps: Vec::new(),
             keep_last: false,
             children: AtomicU32::new(0),
-            started: Timestamp::now(),
-            since: Instant::now(),
+            since,
             state: Mutex::default(),
         }
     }
@@ -109,9 +109,10 @@ impl Node {
                 PathError::TooDeep => too_deep(),
                 PathError::Segment(error) => CallError::new(ErrorCode::Internal, error.to_string()),
             })?;
+        let since = Instant::now();
         let own_deadline = spec
             .timeout
-            .map(|timeout| Instant::now() + timeout)
+            .map(|timeout| since + timeout)
             .filter(|own| self.info.deadline.is_none_or(|all| *own < all));
         let info = CallInfo {
             call_id,
@@ -127,7 +128,7 @@ impl Node {
             parent: Some(Arc::clone(self)),
             taps: self.taps.iter().cloned().chain(spec.tap).collect(),
             keep_last: spec.keep_last,
-            ..Self::new(core, root, info, own_deadline)
+            ..Self::new(core, root, info, since, own_deadline)
         }))
     }
 
@@ -160,13 +161,15 @@ impl Node {
     }
 
     pub(crate) fn summary(&self) -> CallSummary {
+        let elapsed = self.elapsed();
         CallSummary {
             call_id: self.info.call_id,
             plugin_path: self.info.path.clone(),
             method: self.info.method.clone(),
             user: self.info.principal.user.clone(),
-            started: self.started,
-            elapsed_ms: u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX),
+            // Worked out here: few calls are looked at, and asking the clock is not free.
+            started: Timestamp::now() - elapsed,
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         }
     }
 
