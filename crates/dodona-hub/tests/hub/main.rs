@@ -11,6 +11,7 @@ mod bad_input;
 mod bus;
 mod gates;
 mod identity;
+mod journal;
 mod limits;
 mod nesting;
 mod readers;

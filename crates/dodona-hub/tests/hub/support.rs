@@ -1,6 +1,7 @@
 //! A hub in a temporary folder, plugins made of closures, and what must hold of any stream.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,6 +115,10 @@ impl Rig {
     pub(crate) async fn stop(self) -> TempDir {
         soon(self.hub.stop(Duration::from_secs(5))).await;
         self.folder
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
