@@ -1,0 +1,256 @@
+//! Links and tags inside a paragraph.
+
+use std::collections::HashMap;
+
+use crate::parse::Link;
+use crate::parse::lines::{Lines, Span, number};
+
+/// The longest link text or target that is read, in bytes: an unclosed bracket must not make
+/// the scan of a long paragraph quadratic.
+const MAX_LINK_BYTES: usize = 2_000;
+
+/// Finds the links and tags of a paragraph.
+pub(super) fn scan(lines: &Lines<'_>, span: Span, links: &mut Vec<Link>, tags: &mut Vec<String>) {
+    let text = mask_code(&lines.text(span));
+    let mut line = span.start;
+    let mut at = 0;
+    if let Some(path) = reference_definition(&text) {
+        links.extend(markdown_link(path, "", number(line)));
+        return;
+    }
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let mut step = c.len_utf8();
+        match c {
+            '\n' => line += 1,
+            // What follows a backslash is only itself.
+            '\\' => {
+                step += rest[1..]
+                    .chars()
+                    .next()
+                    .map_or(0, |c| if c == '\n' { 0 } else { c.len_utf8() })
+            }
+            '[' if rest.starts_with("[[") => {
+                if let Some((link, len)) = wikilink(rest, number(line)) {
+                    links.push(link);
+                    step = len;
+                }
+            }
+            '[' => {
+                if let Some((label, path, len)) = bracketed(rest) {
+                    links.extend(markdown_link(path, label, number(line)));
+                    line += rest[..len].matches('\n').count();
+                    step = len;
+                }
+            }
+            '#' if starts_word(&text[..at]) => {
+                let tag = tag(&rest[1..]);
+                step += tag.len();
+                let tag = tag.trim_end_matches(['/', '-']);
+                // A number such as `#12` names an issue; a tag has a letter.
+                if tag
+                    .chars()
+                    .any(|c| !c.is_numeric() && !matches!(c, '_' | '-' | '/'))
+                {
+                    tags.push(tag.to_owned());
+                }
+            }
+            _ => {}
+        }
+        at += step;
+    }
+}
+
+/// Text without emphasis, code marks and link targets: what a heading says.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        if let Some((link, len)) = wikilink(rest, 0) {
+            out.push_str(link.alias.as_ref().unwrap_or(&link.target));
+            at += len;
+        } else if let Some((label, _, len)) = bracketed(rest) {
+            out.push_str(label);
+            at += len;
+        } else {
+            if !matches!(c, '*' | '`') {
+                out.push(c);
+            }
+            at += c.len_utf8();
+        }
+    }
+    out.trim().to_owned()
+}
+
+/// Overwrites code spans with spaces, byte by byte, so that positions stay.
+fn mask_code(text: &str) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in text.match_indices('`') {
+        match runs.last_mut() {
+            Some((start, len)) if *start + *len == at => *len += 1,
+            _ => runs.push((at, 1)),
+        }
+    }
+    // The runs of each length, last first: a span ends at the next run as long as its own.
+    let mut ends: HashMap<usize, Vec<usize>> = HashMap::new();
+    for &(start, len) in runs.iter().rev() {
+        ends.entry(len).or_default().push(start);
+    }
+    let mut masked = String::with_capacity(text.len());
+    for (start, len) in runs {
+        if start < masked.len() || text[..start].ends_with('\\') {
+            continue;
+        }
+        let Some(ends) = ends.get_mut(&len) else {
+            continue;
+        };
+        while ends.last().is_some_and(|&end| end <= start) {
+            ends.pop();
+        }
+        let Some(&end) = ends.last() else { continue };
+        masked.push_str(&text[masked.len()..start]);
+        let blank = |b| if b == b'\n' { '\n' } else { ' ' };
+        masked.extend(text[start..end + len].bytes().map(blank));
+    }
+    masked.push_str(&text[masked.len()..]);
+    masked
+}
+
+/// `[[target#heading|alias]]` at the start of a text, and its length.
+fn wikilink(text: &str, line: u32) -> Option<(Link, usize)> {
+    let inner = text.strip_prefix("[[")?;
+    let end = within(inner).find("]]")?;
+    let inner = &inner[..end];
+    if inner.contains(['\n', '[']) {
+        return None;
+    }
+    let (path, alias) = match inner.split_once('|') {
+        // Inside a table the bar is escaped.
+        Some((path, alias)) => (path.trim_end_matches('\\'), nonempty(alias)),
+        None => (inner, None),
+    };
+    let (target, heading) = match path.split_once('#') {
+        Some((target, heading)) => (target.trim(), nonempty(heading)),
+        None => (path.trim(), None),
+    };
+    let link = Link {
+        target: target.to_owned(),
+        heading,
+        alias,
+        line,
+    };
+    (!link.target.is_empty() || link.heading.is_some()).then_some((link, end + 4))
+}
+
+/// `[label](path "title")` at the start of a text: label, path and length.
+fn bracketed(text: &str) -> Option<(&str, &str, usize)> {
+    let label = within(text.strip_prefix('[')?);
+    let close = closing(label, '[', ']')?;
+    let inner = within(label[close + 1..].strip_prefix('(')?);
+    let end = closing(inner, '(', ')')?;
+    let target = inner[..end].trim();
+    let path = match target.strip_prefix('<') {
+        Some(target) => target.split('>').next(),
+        None => target.split_whitespace().next(),
+    };
+    Some((&label[..close], path.unwrap_or_default(), close + end + 4))
+}
+
+/// `[label]: path` as a whole paragraph's first line; a footnote is none.
+fn reference_definition(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    if text.starts_with("[^") {
+        return None;
+    }
+    let (_, target) = text.strip_prefix('[')?.split_once("]:")?;
+    target.split_whitespace().next()
+}
+
+/// Where a bracket that is open at the start closes.
+fn closing(text: &str, open: char, close: char) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            _ if c == open => depth += 1,
+            _ if c == close && depth == 0 => return Some(at),
+            _ if c == close => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// As much of a text as a link may take.
+fn within(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_LINK_BYTES)]
+}
+
+/// A link to another note of the project, if that is what a path is.
+fn markdown_link(path: &str, label: &str, line: u32) -> Option<Link> {
+    let (path, heading) = match path.split_once('#') {
+        Some((path, heading)) => (path, nonempty(&percent_decoded(heading))),
+        None => (path, None),
+    };
+    let scheme = path.split(['/', '?']).next().unwrap_or_default();
+    if scheme.contains(':') || path.starts_with("//") {
+        return None;
+    }
+    let target = percent_decoded(path);
+    let extension = super::super::extension(&target);
+    super::EXTENSIONS
+        .contains(&extension.as_str())
+        .then(|| Link {
+            target,
+            heading,
+            alias: nonempty(&plain(label)),
+            line,
+        })
+}
+
+/// `%20` and the like; what is not UTF-8 then stays as it was.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&byte) = text.as_bytes().get(at) {
+        let code = text.get(at + 1..at + 3).filter(|_| byte == b'%');
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                at += 3;
+            }
+            None => {
+                bytes.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+fn nonempty(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Whether a tag may start after this text: not inside a word, a URL or an attribute.
+fn starts_word(before: &str) -> bool {
+    let last = before.chars().next_back();
+    last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | ',' | ';'))
+}
+
+/// The tag at the start of a text. Marks and symbols outside of ASCII count as letters, since
+/// many scripts need them.
+fn tag(text: &str) -> &str {
+    let is_part = |c: char| match c {
+        '_' | '-' | '/' => true,
+        '\u{80}'..='\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{303f}' => false,
+        '\u{ff00}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}' => false,
+        _ => c.is_alphanumeric() || !c.is_ascii() && !c.is_whitespace(),
+    };
+    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    &text[..end]
+}
