@@ -27,10 +27,12 @@ mod descriptor;
 mod error;
 mod event;
 mod item;
+mod message;
 mod name;
 mod path;
 mod principal;
 mod project;
+mod source;
 mod status;
 
 pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
@@ -38,8 +40,10 @@ pub use descriptor::{Approval, MethodDescriptor, MethodKind, Mutation, ToolCateg
 pub use error::{CallError, ErrorCode, ExitKind};
 pub use event::{Event, Severity};
 pub use item::{DoneStatus, Item, ItemBody, ItemKind};
+pub use message::{Message, ToolCall};
 pub use name::{MethodName, NameError, PluginName};
 pub use path::{PathError, PluginPath};
 pub use principal::{Principal, ProjectId, Scope, ScopeError, Scopes, Surface, UserId};
 pub use project::Project;
+pub use source::{Source, SourceKind};
 pub use status::{CallSummary, PluginState, PluginStatus};

@@ -18,16 +18,16 @@ const HERTZ: u8 = 20;
 const CTRL_C: usize = 3;
 
 /// The line. Where standard error is not a terminal there is none.
-pub(super) struct Live(Option<ProgressBar>);
+pub(crate) struct Live(Option<ProgressBar>);
 
 impl Live {
     /// A line that is not there.
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self(None)
     }
 
     /// A line, if there is a terminal to show it.
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let stderr = io::stderr();
         if !stderr.is_terminal() {
             return Self::none();
@@ -46,12 +46,12 @@ impl Live {
     }
 
     /// Tells what is being waited for.
-    pub(super) fn waiting(&self, what: &str) {
+    pub(crate) fn waiting(&self, what: &str) {
         self.say(what.to_owned());
     }
 
     /// Tells what a call says about its progress.
-    pub(super) fn progress(&self, path: &str, message: &str, percentage: Option<f32>) {
+    pub(crate) fn progress(&self, path: &str, message: &str, percentage: Option<f32>) {
         let share = percentage.map(|share| format!("{share:.0} % "));
         let message = one_line(message);
         self.say(format!("{path}  {}{message}", share.unwrap_or_default()));
@@ -65,7 +65,7 @@ impl Live {
     }
 
     /// Writes something else while the line is out of the way.
-    pub(super) fn aside<R>(&self, write: impl FnOnce() -> R) -> R {
+    pub(crate) fn aside<R>(&self, write: impl FnOnce() -> R) -> R {
         match &self.0 {
             Some(bar) => bar.suspend(write),
             None => write(),
@@ -73,7 +73,7 @@ impl Live {
     }
 
     /// Removes the line.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }

@@ -16,6 +16,7 @@ mod failure;
 mod home;
 mod interrupt;
 mod layout;
+mod live;
 mod logs;
 mod nearest;
 mod owner;

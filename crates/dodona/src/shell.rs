@@ -34,6 +34,25 @@ impl Shell {
         }
     }
 
+    /// A session about the project, which is registered if it is not yet: the current directory
+    /// where nothing marks another.
+    pub(crate) async fn session_in_project(&self) -> Result<Session, Failure> {
+        let mut session = self.session().await?;
+        let root = match project::root(self.project.as_deref())? {
+            Some(root) => root,
+            None => std::env::current_dir().map_err(|error| {
+                Failure::usage(format!("the current directory is gone: {error}"))
+            })?,
+        };
+        match session.enter(&root).await {
+            Ok(()) => Ok(session),
+            Err(error) => {
+                session.close().await;
+                Err(error.into())
+            }
+        }
+    }
+
     /// Tells that the command was cancelled, and after what time if it had begun.
     pub(crate) fn cancelled(&self, after: Option<Duration>) -> Failure {
         let after = after.map(|time| format!(" · {}", quantity::show_elapsed(time)));

@@ -99,8 +99,8 @@ pub struct JournalOptions {
 impl Default for JournalOptions {
     fn default() -> Self {
         Self {
-            queue_bytes: 8 << 20,
-            entry_bytes: 1 << 20,
+            queue_bytes: 16 << 20,
+            entry_bytes: 4 << 20,
             ring_items: 256,
             ring_bytes: 256 << 10,
             redactor: Redactor::default(),

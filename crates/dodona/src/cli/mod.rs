@@ -1,5 +1,6 @@
 //! The commands. Each is one file whose doc comment is its help.
 
+mod ask;
 mod call;
 mod calls;
 mod cancel;
@@ -7,6 +8,7 @@ mod completions;
 mod doctor;
 mod methods;
 mod open;
+mod search;
 mod serve;
 mod token;
 
@@ -79,6 +81,9 @@ enum When {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Ask(ask::Ask),
+    Search(search::Search),
+    Index(search::Index),
     Call(call::Call),
     Methods(methods::Methods),
     Serve(serve::Serve),
@@ -137,6 +142,9 @@ impl Cli {
             interrupt,
         };
         match self.command {
+            Command::Ask(ask) => ask.run(&shell).await,
+            Command::Search(search) => search.run(&shell).await,
+            Command::Index(index) => index.run(&shell).await,
             Command::Call(call) => call.run(&shell).await,
             Command::Methods(methods) => methods.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,

@@ -100,6 +100,22 @@ impl Session {
         }
     }
 
+    /// Makes everything from now on be about the project at this root, and registers it if it is
+    /// not yet.
+    pub(crate) async fn enter(&mut self, root: &Path) -> Result<(), CallError> {
+        if self.project.is_some() {
+            return Ok(());
+        }
+        let project: Project = self
+            .ask("hub.register_project", json!({ "root": root }))
+            .await?;
+        if let Backend::Remote(remote) = &mut self.hub {
+            remote.about(&project.id).await?;
+        }
+        self.project = Some(project.id);
+        Ok(())
+    }
+
     /// The id of a project, if it is a registered one.
     async fn registered(&self, root: Option<&Path>) -> Result<Option<ProjectId>, CallError> {
         let Some(root) = root else { return Ok(None) };

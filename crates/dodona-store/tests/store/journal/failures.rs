@@ -200,7 +200,7 @@ async fn an_entry_that_is_too_large_is_refused_and_the_stream_goes_on() {
         .reserve(tape.call(&[]), &path(&[]), big)
         .await
         .map(drop);
-    assert!(matches!(refused, Err(JournalError::TooLarge { limit, .. }) if limit == 1 << 20));
+    assert!(matches!(refused, Err(JournalError::TooLarge { limit, .. }) if limit == 4 << 20));
     tape.send(&[], data(json!("small"))).await;
     tape.end(&[], DoneStatus::Complete);
     assert_eq!(rest(tape.writer.reader(0)).await.len(), 2);

@@ -1,6 +1,5 @@
 //! `dodona call`.
 
-mod live;
 mod params;
 mod show;
 
@@ -14,11 +13,11 @@ use serde_json::Value;
 
 use crate::excerpt::{self, Fault};
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::paint::{Paint, harmless};
 use crate::quantity;
 use crate::session::{Ask, Session};
 use crate::shell::Shell;
-use live::Live;
 use show::Show;
 
 /// The most that is read as parameters; what the hub takes is less.

@@ -9,8 +9,8 @@ use dodona_proto::{DoneStatus, ErrorCode, ExitKind, Item, ItemBody};
 use dodona_store::journal::StoredItem;
 use serde_json::Value;
 
-use super::live::Live;
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::paint::{Paint, harmless};
 use crate::{quantity, shell};
 

@@ -1,0 +1,138 @@
+//! The plugin `code`: source code, its definitions and where they are used.
+
+mod map;
+mod types;
+
+use std::sync::Arc;
+
+use dodona_plugin::activation::Activating;
+use dodona_plugin::{CallCtx, CallError, Contribution, ErrorCode, Plugin, PluginContext, plugin};
+use dodona_proto::SourceKind;
+
+use crate::library::Library;
+use crate::passage::Passages;
+use crate::search::Question;
+use types::{
+    DefinitionParams, Definitions, FileText, MapParams, ReadParams, ReferenceParams, References,
+    RepoMap, SearchParams,
+};
+
+/// The plugin.
+pub(crate) struct CodePlugin {
+    library: Arc<Library>,
+}
+
+impl CodePlugin {
+    pub(crate) fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+}
+
+impl Plugin for CodePlugin {
+    fn name(&self) -> &'static str {
+        "code"
+    }
+
+    fn version(&self) -> &'static str {
+        "1.0.0"
+    }
+
+    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+        Box::pin(async {
+            let code = Arc::new(Code {
+                library: Arc::clone(&self.library),
+            });
+            Ok(Contribution::new().methods(code.plugin_methods()?))
+        })
+    }
+}
+
+struct Code {
+    library: Arc<Library>,
+}
+
+#[plugin(name = "code")]
+impl Code {
+    /// Finds the functions, types and other passages of code that answer a question, best first.
+    #[method(scope = "code:read", tool(category = "code", agents = ["oracle", "librarian"]))]
+    async fn search(&self, ctx: &CallCtx, p: SearchParams) -> Result<Passages, CallError> {
+        let shelf = self.library.shelf(ctx).await?;
+        shelf.freshen(ctx).await?;
+        let question = Question {
+            text: p.query,
+            kinds: vec![SourceKind::Code, SourceKind::Text],
+            language: p.language,
+            path: p.path,
+            limit: p.limit as usize,
+        };
+        Ok(shelf.search(question).await?.into())
+    }
+
+    /// Finds where a function, type or other symbol is defined, by its exact name.
+    #[method(scope = "code:read", tool(category = "code"))]
+    async fn find_definition(
+        &self,
+        ctx: &CallCtx,
+        p: DefinitionParams,
+    ) -> Result<Definitions, CallError> {
+        let shelf = self.library.shelf(ctx).await?;
+        shelf.freshen(ctx).await?;
+        // `Type::method` and `module.function` are found by their last name.
+        let name = p.symbol.rsplit(['.', ':']).next().unwrap_or(&p.symbol);
+        let found = shelf
+            .catalogue
+            .definitions(name, p.scope.as_deref())
+            .await?;
+        Ok(Definitions {
+            definitions: found.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Finds where a symbol is used, by its exact name.
+    #[method(scope = "code:read", tool(category = "code"))]
+    async fn find_references(
+        &self,
+        ctx: &CallCtx,
+        p: ReferenceParams,
+    ) -> Result<References, CallError> {
+        let shelf = self.library.shelf(ctx).await?;
+        shelf.freshen(ctx).await?;
+        let name = p.symbol.rsplit(['.', ':']).next().unwrap_or(&p.symbol);
+        let found = shelf.catalogue.references(name, p.limit).await?;
+        Ok(References {
+            references: found.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Draws a map of the code: the files and the symbols in them that others use most, as much
+    /// as fits.
+    #[method(scope = "code:read", tool(category = "code"))]
+    async fn repo_map(&self, ctx: &CallCtx, p: MapParams) -> Result<RepoMap, CallError> {
+        let shelf = self.library.shelf(ctx).await?;
+        shelf.freshen(ctx).await?;
+        let symbols = shelf
+            .catalogue
+            .ranked_symbols(p.scope.as_deref().unwrap_or_default())
+            .await?;
+        Ok(map::draw(symbols, p.max_tokens))
+    }
+
+    /// Reads a file of the project, or some lines of it.
+    #[method(scope = "code:read", tool(category = "code", agents = ["oracle", "librarian"]))]
+    async fn read(&self, ctx: &CallCtx, p: ReadParams) -> Result<FileText, CallError> {
+        if p.to.is_some_and(|to| to < p.from) {
+            return Err(CallError::new(
+                ErrorCode::InvalidParams,
+                "`to` lies before `from`",
+            ));
+        }
+        let shelf = self.library.shelf(ctx).await?;
+        let (text, line_start, line_end) = shelf.lines(&p.path, p.from, p.to).await?;
+        Ok(FileText {
+            path: p.path,
+            line_start,
+            line_end,
+            text,
+        })
+    }
+}

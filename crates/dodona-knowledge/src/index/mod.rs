@@ -1,0 +1,142 @@
+//! The plugin `search`: the index itself, and questions over all of it.
+
+use std::sync::Arc;
+
+use dodona_plugin::activation::Activating;
+use dodona_plugin::{CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin};
+use dodona_proto::{Source, SourceKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::library::{Library, MIGRATIONS, Synced};
+use crate::passage::Passages;
+use crate::search::Question;
+
+/// The plugin.
+pub(crate) struct SearchPlugin {
+    library: Arc<Library>,
+}
+
+impl SearchPlugin {
+    pub(crate) fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+}
+
+impl Plugin for SearchPlugin {
+    fn name(&self) -> &'static str {
+        "search"
+    }
+
+    fn version(&self) -> &'static str {
+        "1.0.0"
+    }
+
+    fn activate(&self, ctx: PluginContext) -> Activating<'_> {
+        Box::pin(async move {
+            self.library.settle(ctx.db, ctx.data_dir.join("indexes"));
+            let search = Arc::new(Search {
+                library: Arc::clone(&self.library),
+            });
+            Ok(Contribution::new()
+                .methods(search.plugin_methods()?)
+                .migrations(MIGRATIONS))
+        })
+    }
+}
+
+struct Search {
+    library: Arc<Library>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct QueryParams {
+    /// A question, or words.
+    query: String,
+    /// How many passages at most.
+    #[serde(default = "five")]
+    #[schemars(range(min = 1, max = 20))]
+    limit: u32,
+    /// Only these kinds; all without.
+    #[serde(default)]
+    kinds: Vec<SourceKind>,
+}
+
+fn five() -> u32 {
+    5
+}
+
+/// What a look at the disk found.
+#[derive(Serialize, JsonSchema)]
+struct IndexSummary {
+    /// Files that are not ignored.
+    files: u64,
+    /// Files that were new or changed.
+    changed: u64,
+    /// Files that are gone.
+    removed: u64,
+    /// Files that were passed over: too large, binary, generated or unreadable.
+    skipped: u64,
+}
+
+impl From<Synced> for IndexSummary {
+    fn from(synced: Synced) -> Self {
+        Self {
+            files: synced.files,
+            changed: synced.changed,
+            removed: synced.removed,
+            skipped: synced.skipped.total(),
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ResolveParams {
+    source: Source,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Resolved {
+    /// The text that stands there now.
+    text: String,
+    /// Whether it is another than was cited.
+    stale: bool,
+}
+
+#[plugin(name = "search")]
+impl Search {
+    /// Brings the index of the project in step with its files, and tells what changed.
+    #[method(scope = "search:index")]
+    async fn index(&self, ctx: &CallCtx, out: Emitter<IndexSummary>) -> Result<(), CallError> {
+        ctx.progress("looking at the files", None).await?;
+        let synced = self.library.shelf(ctx).await?.sync(ctx).await?;
+        out.send(synced.into()).await
+    }
+
+    /// Finds the passages of notes, code and other text that answer a question, best first.
+    #[method(scope = "search:read", tool(category = "meta"))]
+    async fn query(&self, ctx: &CallCtx, p: QueryParams) -> Result<Passages, CallError> {
+        let shelf = self.library.shelf(ctx).await?;
+        shelf.freshen(ctx).await?;
+        let question = Question {
+            text: p.query,
+            kinds: p.kinds,
+            limit: p.limit as usize,
+            ..Question::default()
+        };
+        Ok(shelf.search(question).await?.into())
+    }
+
+    /// Turns a citation back into text, and tells whether it changed since.
+    #[method(scope = "search:read")]
+    async fn resolve(&self, ctx: &CallCtx, p: ResolveParams) -> Result<Resolved, CallError> {
+        let shelf = self.library.shelf(ctx).await?;
+        let (text, ..) = shelf
+            .lines(&p.source.path, p.source.line_start, Some(p.source.line_end))
+            .await?;
+        Ok(Resolved {
+            text,
+            stale: !shelf.holds(&p.source).await,
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! Paths that callers give, kept inside the project.
+
+use std::path::{Component, Path, PathBuf};
+
+use dodona_plugin::{CallError, ErrorCode};
+
+/// The longest path that is looked at.
+const MAX_PATH: usize = 1024;
+
+/// The file that a path below `root` names. Whatever would lead outside is refused, links
+/// included; `root` is canonical.
+pub(crate) fn resolve(root: &Path, path: &str) -> Result<PathBuf, CallError> {
+    let refused = |why: &str| {
+        let shown: String = path.chars().take(80).collect();
+        CallError::new(
+            ErrorCode::InvalidParams,
+            format!(
+                "`{}` is not a path in the project: {why}",
+                shown.escape_debug()
+            ),
+        )
+    };
+    if path.is_empty() || path.len() > MAX_PATH || path.contains('\0') {
+        return Err(refused("it is empty, too long or has a NUL"));
+    }
+    let inside = Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !inside {
+        return Err(refused("write it from the project's root, without `..`"));
+    }
+    let missing = || CallError::new(ErrorCode::NotFound, format!("there is no file `{path}`"));
+    let found = root.join(path).canonicalize().map_err(|_| missing())?;
+    match found.starts_with(root) {
+        true => Ok(found),
+        false => Err(refused("it leads out of the project")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_leads_out_of_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(root.join("in.md"), "x").unwrap();
+        std::fs::write(folder.path().join("out.md"), "x").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path().join("out.md"), root.join("link.md")).unwrap();
+        let root = root.canonicalize().unwrap();
+        assert!(resolve(&root, "in.md").is_ok());
+        assert!(resolve(&root, "./in.md").is_ok());
+        let absolute = root.join("in.md");
+        for path in [
+            "",
+            "../out.md",
+            "a/../../out.md",
+            "link.md",
+            "in.md\0",
+            absolute.to_str().unwrap(),
+            &"x".repeat(2000),
+            "gone.md",
+        ] {
+            assert!(resolve(&root, path).is_err(), "{path:?} was taken");
+        }
+    }
+}

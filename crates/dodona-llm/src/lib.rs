@@ -1,0 +1,30 @@
+//! Models behind one trait, streaming.
+//!
+//! Start from [`Model`]. So far there is one, [`Offline`]: it needs no key, no network and no
+//! weights, asks for searches through the tools it is offered, and answers with what they found.
+//!
+//! ```
+//! use dodona_llm::{Model, ModelEvent, ModelRequest, Offline, ToolOffer};
+//! use dodona_proto::Message;
+//! use futures_util::StreamExt;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let request = ModelRequest {
+//!     messages: vec![Message::User { content: "How does login work?".into() }],
+//!     tools: vec![ToolOffer { name: "code_search".into(), description: String::new(), parameters: serde_json::json!({}) }],
+//! };
+//! let events: Vec<_> = Offline.stream(request).collect().await;
+//! assert!(matches!(&events[0], Ok(ModelEvent::ToolCall(call)) if call.name == "code_search"));
+//! # }
+//! ```
+//!
+//! # What it does not do
+//!
+//! It runs no tool and keeps no conversation; it does not know that plugins exist.
+
+mod model;
+mod offline;
+
+pub use model::{Model, ModelError, ModelEvent, ModelRequest, ToolOffer};
+pub use offline::Offline;

@@ -1,0 +1,35 @@
+//! What an answer rests on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A citation: a range of lines, and a hash of the text that stood there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// What it is.
+    pub kind: SourceKind,
+    /// Where it is, below the project's root.
+    pub path: String,
+    /// The first line, from 1.
+    pub line_start: u32,
+    /// The last line.
+    pub line_end: u32,
+    /// SHA-256 of those lines, in hex: whoever reads them again can tell whether they changed.
+    pub hash: String,
+    /// A name for people: a heading, a symbol.
+    pub title: Option<String>,
+}
+
+/// What a source is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// A note in Markdown.
+    Note,
+    /// Source code.
+    Code,
+    /// Any other text.
+    Text,
+}
