@@ -116,7 +116,10 @@ impl Blocks {
                 continue;
             }
             let line = lines.get(index);
-            let apart = starts || !inside && (is_item(line) || line.trim().starts_with('|'));
+            let alone = is_item(line)
+                || line.trim_start().starts_with('|')
+                || inline::reference_definition(line).is_some();
+            let apart = starts || !inside && alone;
             match spans.last_mut() {
                 Some(last) if open && !apart => last.end = index + 1,
                 _ => spans.push(Span {

@@ -16,7 +16,6 @@ pub(super) fn scan(lines: &Lines<'_>, span: Span, links: &mut Vec<Link>, tags: &
     let mut at = 0;
     if let Some(path) = reference_definition(&text) {
         links.extend(markdown_link(path, "", number(line)));
-        return;
     }
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -25,19 +24,14 @@ pub(super) fn scan(lines: &Lines<'_>, span: Span, links: &mut Vec<Link>, tags: &
             '\n' => line += 1,
             // What follows a backslash is only itself.
             '\\' => {
-                step += rest[1..]
-                    .chars()
-                    .next()
-                    .map_or(0, |c| if c == '\n' { 0 } else { c.len_utf8() })
+                let next = rest[1..].chars().next().filter(|&c| c != '\n');
+                step += next.map_or(0, char::len_utf8);
             }
-            '[' if rest.starts_with("[[") => {
+            '[' => {
                 if let Some((link, len)) = wikilink(rest, number(line)) {
                     links.push(link);
                     step = len;
-                }
-            }
-            '[' => {
-                if let Some((label, path, len)) = bracketed(rest) {
+                } else if let Some((label, path, len)) = bracketed(rest) {
                     links.extend(markdown_link(path, label, number(line)));
                     line += rest[..len].matches('\n').count();
                     step = len;
@@ -74,7 +68,8 @@ pub(super) fn plain(text: &str) -> String {
             out.push_str(label);
             at += len;
         } else {
-            if !matches!(c, '*' | '`') {
+            // An image leaves its description.
+            if !matches!(c, '*' | '`') && !rest.starts_with("![") {
                 out.push(c);
             }
             at += c.len_utf8();
@@ -122,7 +117,9 @@ fn wikilink(text: &str, line: u32) -> Option<(Link, usize)> {
     let inner = text.strip_prefix("[[")?;
     let end = within(inner).find("]]")?;
     let inner = &inner[..end];
-    if inner.contains(['\n', '[']) {
+    // `[[1]](path)` is a Markdown link whose text has brackets.
+    let label = text[end + 4..].starts_with('(');
+    if label || inner.contains(['\n', '[']) {
         return None;
     }
     let (path, alias) = match inner.split_once('|') {
@@ -157,14 +154,16 @@ fn bracketed(text: &str) -> Option<(&str, &str, usize)> {
     Some((&label[..close], path.unwrap_or_default(), close + end + 4))
 }
 
-/// `[label]: path` as a whole paragraph's first line; a footnote is none.
-fn reference_definition(text: &str) -> Option<&str> {
-    let text = text.trim_start();
-    if text.starts_with("[^") {
+/// The path of `[label]: path`; a footnote has none.
+pub(super) fn reference_definition(text: &str) -> Option<&str> {
+    let (label, target) = text.trim_start().strip_prefix('[')?.split_once("]:")?;
+    if label.starts_with('^') || label.contains(['[', ']', '\n']) {
         return None;
     }
-    let (_, target) = text.strip_prefix('[')?.split_once("]:")?;
-    target.split_whitespace().next()
+    target
+        .split_whitespace()
+        .next()
+        .map(|path| path.trim_matches(['<', '>']))
 }
 
 /// Where a bracket that is open at the start closes.

@@ -161,7 +161,9 @@ code]] [[x]]` [[real]]
 [![badge](b.svg)](docs/a.md)
 
 [ref]: docs/ref.md
+[two]: <docs/two.md> \"Two\"
 [^1]: note.md
+[[last]]: not a definition [[1]](cited.md)
 ";
     assert_eq!(
         note(text).links,
@@ -177,8 +179,11 @@ code]] [[x]]` [[real]]
             link("../x.md", "", "up", 4),
             link("a b.md", "", "<a b>", 4),
             link("real", "", "", 7),
-            link("docs/a.md", "", "!badge", 8),
+            link("docs/a.md", "", "badge", 8),
             link("docs/ref.md", "", "", 10),
+            link("docs/two.md", "", "", 11),
+            link("last", "", "", 13),
+            link("cited.md", "", "[1]", 13),
         ]
     );
 }
