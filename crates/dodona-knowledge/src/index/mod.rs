@@ -90,6 +90,14 @@ impl From<Synced> for IndexSummary {
     }
 }
 
+#[derive(Serialize, JsonSchema)]
+struct IndexStatus {
+    /// How many passages can be found.
+    passages: u64,
+    /// Whether every file of the index has the checksum it was written with.
+    sound: bool,
+}
+
 #[derive(Deserialize, JsonSchema)]
 struct ResolveParams {
     source: Source,
@@ -125,6 +133,14 @@ impl Search {
             ..Question::default()
         };
         Ok(shelf.search(question).await?.into())
+    }
+
+    /// Tells how large the index of the project is, and whether its files are sound; that reads
+    /// all of it.
+    #[method(scope = "search:read")]
+    async fn status(&self, ctx: &CallCtx) -> Result<IndexStatus, CallError> {
+        let (passages, sound) = self.library.shelf(ctx).await?.status().await?;
+        Ok(IndexStatus { passages, sound })
     }
 
     /// Turns a citation back into text, and tells whether it changed since.

@@ -213,6 +213,14 @@ impl Shelf {
             .map_err(index_error)
     }
 
+    /// How many passages there are, and whether the index is sound.
+    pub(crate) async fn status(&self) -> Result<(u64, bool), CallError> {
+        let index = Arc::clone(&self.index);
+        blocking(move || index.is_sound().map(|sound| (index.len(), sound)))
+            .await?
+            .map_err(index_error)
+    }
+
     /// Lines of a file, from 1; all of it without bounds. Answers also with where they end.
     pub(crate) async fn lines(
         &self,

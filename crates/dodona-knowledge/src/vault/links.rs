@@ -4,44 +4,48 @@ use std::collections::HashMap;
 
 use crate::library::FileRow;
 
-/// The notes, by every name a link may use.
+/// The notes, by every name a link may use. All in lower case: links are written carelessly.
 pub(super) struct Links {
-    /// By path without ending and by name alone, both lower-case: links are written carelessly.
+    /// By path without ending.
+    by_path: HashMap<String, String>,
+    /// By name alone.
     by_name: HashMap<String, Vec<String>>,
 }
 
 impl Links {
     pub(super) fn new(notes: &[FileRow]) -> Self {
-        let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
+        let mut links = Self {
+            by_path: HashMap::new(),
+            by_name: HashMap::new(),
+        };
         for note in notes {
             let path = without_ending(&note.path).to_lowercase();
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-            for key in [
-                Some(name.clone()),
-                Some(path.clone()).filter(|path| *path != name),
-            ]
-            .into_iter()
-            .flatten()
-            {
-                by_name.entry(key).or_default().push(note.path.clone());
-            }
+            links
+                .by_name
+                .entry(name)
+                .or_default()
+                .push(note.path.clone());
+            links.by_path.insert(path, note.path.clone());
         }
-        Self { by_name }
+        links
     }
 
-    /// The note that a link in `from` leads to. Of several with the name, the one nearest to
-    /// `from` is meant.
+    /// The note that a link in `from` leads to: by its path from there, by its path from the
+    /// root, or by its name; of several with the name, the one nearest to `from` is meant.
     pub(super) fn resolve(&self, from: &str, target: &str) -> Option<&str> {
         let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
         let target = without_ending(target.trim().trim_start_matches('/')).to_lowercase();
         let relative = join(&folder.to_lowercase(), &target);
-        let found = relative
-            .and_then(|path| self.by_name.get(&path))
-            .or_else(|| self.by_name.get(&target))?;
-        found
-            .iter()
-            .max_by_key(|path| (shared(folder, path), std::cmp::Reverse(path.len())))
-            .map(String::as_str)
+        let by_path = relative
+            .and_then(|path| self.by_path.get(&path))
+            .or_else(|| self.by_path.get(&target));
+        if let Some(path) = by_path {
+            return Some(path);
+        }
+        let named = self.by_name.get(&target)?;
+        let nearness = |path: &&String| (shared(folder, path), std::cmp::Reverse(path.len()));
+        named.iter().max_by_key(nearness).map(String::as_str)
     }
 }
 

@@ -194,7 +194,7 @@ async fn an_entry_that_is_too_large_is_refused_and_the_stream_goes_on() {
     let scratch = Scratch::new();
     let journal = open(&scratch).await;
     let tape = Tape::begin(&journal).await;
-    let big = data(json!("x".repeat(2 << 20)));
+    let big = data(json!("x".repeat(5 << 20)));
     let refused = tape
         .writer
         .reserve(tape.call(&[]), &path(&[]), big)

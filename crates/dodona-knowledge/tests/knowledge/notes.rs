@@ -1,0 +1,74 @@
+use serde_json::json;
+
+use crate::TestProject;
+
+async fn vault() -> TestProject {
+    TestProject::with(&[
+        ("index.md", "---\ntitle: Start here\ntags: [home]\n---\n\nSee [[auth/Login|the login]] and [[nowhere]].\n"),
+        ("auth/Login.md", "# Login\n\nTokens last a day. #security/tokens\n\n## Refresh\n\nDropped, see [[index]].\n"),
+        ("auth/deep/note.md", "Back to [login](../Login.md#refresh).\n"),
+    ])
+    .await
+}
+
+#[tokio::test]
+async fn backlinks_know_aliases_headings_paths_and_case() {
+    let vault = vault().await;
+    let found = vault
+        .call("vault.backlinks", json!({ "path": "auth/Login.md" }))
+        .await
+        .unwrap();
+    let from: Vec<&str> = found["backlinks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|link| link["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(from, ["auth/deep/note.md", "index.md"]);
+}
+
+#[tokio::test]
+async fn the_graph_lists_links_that_lead_nowhere() {
+    let graph = vault().await.call("vault.graph", json!({})).await.unwrap();
+    assert_eq!(
+        graph["unresolved"],
+        json!([{ "path": "index.md", "line": 6, "target": "nowhere" }])
+    );
+    assert_eq!(graph["edges"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn notes_are_listed_with_titles_and_tags() {
+    let vault = vault().await;
+    let notes = vault
+        .call("vault.list", json!({ "folder": "auth" }))
+        .await
+        .unwrap();
+    assert_eq!(
+        notes["notes"][0],
+        json!({ "path": "auth/Login.md", "title": "Login" })
+    );
+    assert_eq!(notes["notes"].as_array().unwrap().len(), 2);
+    let tags = vault.call("vault.tags", json!({})).await.unwrap();
+    let names: Vec<&str> = tags["tags"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tag| tag["tag"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["home", "security/tokens"]);
+}
+
+#[tokio::test]
+async fn a_section_is_found_by_its_heading() {
+    let found = vault()
+        .await
+        .call("vault.search", json!({ "query": "refresh" }))
+        .await
+        .unwrap();
+    let source = &found["passages"][0]["source"];
+    assert_eq!(
+        (&source["path"], &source["title"]),
+        (&json!("auth/Login.md"), &json!("Refresh"))
+    );
+}

@@ -1,0 +1,117 @@
+//! A project on a hub of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dodona_hub::{Hub, HubConfig, Request};
+use dodona_proto::{CallError, Principal, Project, ProjectId, Scopes, Surface, UserId};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub(crate) struct TestProject {
+    folder: TempDir,
+    hub: Hub,
+    id: ProjectId,
+}
+
+fn alice() -> Arc<Principal> {
+    let user = UserId::new("alice").unwrap();
+    Arc::new(Principal {
+        user,
+        scopes: Scopes::all(),
+        surface: Surface::Internal,
+    })
+}
+
+impl TestProject {
+    pub(crate) async fn with(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("project")).unwrap();
+        let (hub, id) = start(&folder).await;
+        let project = Self { folder, hub, id };
+        files
+            .iter()
+            .for_each(|(path, text)| project.write(path, text));
+        project
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        std::fs::remove_file(self.root().join(path)).unwrap();
+    }
+
+    pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        let request = Request::new(alice(), method, params);
+        self.hub
+            .call(Request {
+                project: Some(self.id.clone()),
+                ..request
+            })
+            .await
+    }
+
+    /// Looks at the disk now, whenever it was looked at last.
+    pub(crate) async fn index(&self) -> Value {
+        self.call("search.index", json!({})).await.unwrap()
+    }
+
+    /// The places that a search names, best first.
+    pub(crate) async fn find(&self, query: &str) -> Vec<String> {
+        let found = self
+            .call("search.query", json!({ "query": query }))
+            .await
+            .unwrap();
+        let place = |passage: &Value| {
+            let source = &passage["source"];
+            format!(
+                "{}:{}-{}",
+                source["path"].as_str().unwrap(),
+                source["line_start"],
+                source["line_end"]
+            )
+        };
+        found["passages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(place)
+            .collect()
+    }
+
+    pub(crate) async fn restart(self) -> Self {
+        self.hub.stop(Duration::from_secs(5)).await;
+        let (hub, id) = start(&self.folder).await;
+        Self { hub, id, ..self }
+    }
+}
+
+async fn start(folder: &TempDir) -> (Hub, ProjectId) {
+    let hub = Hub::start(
+        &folder.path().join("data"),
+        HubConfig::default(),
+        dodona_knowledge::plugins(),
+    )
+    .await
+    .unwrap();
+    let root = folder.path().join("project");
+    let registered = hub
+        .call(Request::new(
+            alice(),
+            "hub.register_project",
+            json!({ "root": root }),
+        ))
+        .await
+        .unwrap();
+    let project: Project = serde_json::from_value(registered).unwrap();
+    (hub, project.id)
+}
