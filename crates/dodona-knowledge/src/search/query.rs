@@ -64,7 +64,7 @@ pub(super) fn plan(text: &str, tuning: &Tuning) -> Plan {
         .iter()
         .filter_map(|phrase| required(&terms(&mut stemmer, phrase, MAX_PHRASE_TERMS)))
         .collect();
-    plan.names = names(text, &stems, &words, keep_stops);
+    plan.names = names(text, &words, keep_stops);
     plan.unfinished = unfinished(text, &words, &plan.units);
     plan
 }
@@ -121,7 +121,7 @@ impl Builder {
 
 /// The names that the question may be, or contain. A word of a sentence is a name only as likely
 /// as it is much of the sentence; an identifier written as one surely is.
-fn names(text: &str, stems: &[Token], words: &[Token], keep_stops: bool) -> Vec<(String, f32)> {
+fn names(text: &str, words: &[Token], keep_stops: bool) -> Vec<(String, f32)> {
     let mut out: Vec<(String, f32)> = Vec::new();
     let simple: Vec<&Token> = words.iter().filter(|w| w.position_length == 1).collect();
     if simple.len() <= MAX_NAME_WORDS {
@@ -134,7 +134,7 @@ fn names(text: &str, stems: &[Token], words: &[Token], keep_stops: bool) -> Vec<
     if content.len() <= MAX_NAME_WORDS {
         out.push((content.iter().map(|w| w.text.as_str()).collect(), 1.0));
     }
-    for (_, word) in stems.iter().zip(words) {
+    for word in words {
         if word.position_length > 1 {
             out.push((word.text.clone(), 1.0));
         }
