@@ -64,7 +64,7 @@ fn a_failing_disk_costs_the_calls_it_meets_and_nothing_else() {
         failed.len()
     );
     // The faults were met, and something was acknowledged around them.
-    assert!(seen.errors > seen.runs && seen.items > seen.runs);
+    assert!(seen.errors > seen.runs / 2 && seen.items > seen.runs);
 }
 
 fn require_strace() {
