@@ -150,12 +150,23 @@ fn a_full_disk_is_not_blamed_on_the_databases() {
     assert!(called.stderr.starts_with("error: "), "{}", called.stderr);
     let examined = on_a_full_disk(&home, &["doctor"]);
     assert_eq!(examined.code, Some(1), "{}", examined.stdout);
-    for database in ["hub.db", "journal.db", "plugins/echo/echo.db"] {
+    let databases = [
+        "hub.db",
+        "journal.db",
+        "plugins/echo/echo.db",
+        "plugins/search/search.db",
+    ];
+    for database in databases {
         let line = format!("✗ database      {database}\n");
         assert!(examined.stdout.contains(&line), "{}", examined.stdout);
     }
     let advice = "→ the file itself may be sound";
-    assert_eq!(examined.stdout.matches(advice).count(), 3);
+    assert_eq!(
+        examined.stdout.matches(advice).count(),
+        databases.len(),
+        "{}",
+        examined.stdout
+    );
     assert!(!examined.stdout.contains("aside"), "{}", examined.stdout);
     // Once there is room, nothing is wrong.
     let tallied = home.run(&["call", "echo.tally", "--json"]);

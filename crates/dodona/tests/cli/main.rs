@@ -5,11 +5,13 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod ask;
 mod call;
 mod completions;
 mod doctor;
 mod harness;
 mod help;
 mod methods;
+mod serve;
 #[cfg(unix)]
 mod signals;
