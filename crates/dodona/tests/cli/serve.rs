@@ -49,6 +49,19 @@ impl Server {
         self.process = Self::spawn(&self.home, address);
     }
 
+    /// The ids of the running calls of a method. Other commands' own calls come and go.
+    fn running(&self, method: &str) -> Vec<String> {
+        let calls = self.json(&["calls", "--json"]);
+        let of_method = calls
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|call| call["method"] == method);
+        of_method
+            .map(|call| call["call_id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
     fn json(&self, arguments: &[&str]) -> Value {
         let outcome = self.home.run(arguments);
         assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -68,7 +81,7 @@ fn running_calls_are_listed_as_a_tree_and_a_path_stops_a_part_of_it() {
     let server = Server::start();
     let call = ["call", "echo.nest", "depth=1", "width=2", "delay_ms=60000"];
     let mut caller = server.home.command(&call).spawn().unwrap();
-    let running = || server.json(&["calls", "--json"]).as_array().unwrap().len();
+    let running = || server.running("echo.nest").len();
     wait_until("all three calls run", || running() == 3);
     let tree = server.home.run(&["calls"]).stdout;
     let branches: Vec<&str> = tree
@@ -95,13 +108,8 @@ fn the_first_digits_of_an_id_stop_a_call() {
         .command(&["call", "echo.slow", "ms=60000"])
         .spawn()
         .unwrap();
-    wait_until("the call runs", || {
-        server.json(&["calls", "--json"]).as_array().unwrap().len() == 1
-    });
-    let id = server.json(&["calls", "--json"])[0]["call_id"]
-        .as_str()
-        .unwrap()[..8]
-        .to_owned();
+    wait_until("the call runs", || server.running("echo.slow").len() == 1);
+    let id = server.running("echo.slow")[0][..8].to_owned();
     assert_eq!(
         server.home.run(&["cancel", &id]).stdout,
         "stopped 1 call: echo\n"
@@ -177,9 +185,7 @@ fn a_stream_goes_on_over_a_killed_and_restarted_server() {
     let mut server = Server::start();
     let call = ["call", "echo.count", "to=1000", "delay_ms=5", "--json"];
     let caller = server.home.command(&call).spawn().unwrap();
-    wait_until("the call runs", || {
-        server.json(&["calls", "--json"]).as_array().unwrap().len() == 1
-    });
+    wait_until("the call runs", || server.running("echo.count").len() == 1);
     std::thread::sleep(Duration::from_millis(100));
     server.restart();
     let outcome = caller.wait_with_output().unwrap();
