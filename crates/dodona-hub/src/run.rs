@@ -65,33 +65,52 @@ fn journals_call(node: &Node, route: &Route) -> bool {
     descriptor.mutation == Mutation::Mutates && !(node.is_root() && node.root.writer.is_some())
 }
 
-/// The method's own future, or a gate's answer in its place. The closure runs inside it, so that
-/// its panics are caught too, and the result is sent inside it, so that a consumer who does not
-/// read cannot hold up a call that was stopped.
+/// The work of a call: the method's own future, and telling its result to whoever watches.
 fn start(
     node: &Arc<Node>,
     route: &Arc<Route>,
     params: Value,
     answer: Option<Value>,
 ) -> Work<'static> {
-    let (node, route) = (Arc::clone(node), Arc::clone(route));
     let span = tracing::debug_span!("call", id = %node.info.call_id, path = %node.info.path);
-    let work = async move {
-        let value = match (answer, route.method.handler()) {
-            (Some(answer), _) => answer,
-            (None, Handler::Unary(run)) => run(node.ctx(), params).await?,
-            (None, Handler::Streaming(run)) => {
-                run(node.ctx(), params).await?;
-                return Ok(node.take_last().unwrap_or_default());
-            }
-        };
-        if node.is_watched() {
-            let (content_type, data) = (route.result_type.to_string().into(), value.clone());
-            node.send(ItemBody::Data { content_type, data }).await?;
-        }
-        Ok(value)
+    let work = match (answer, route.method.handler()) {
+        // Nobody watches, so the method's own future is all there is.
+        (None, Handler::Unary(run)) if !node.is_watched() => called(|| run(node.ctx(), params)),
+        (answer, _) => Box::pin(told(Arc::clone(node), Arc::clone(route), params, answer)),
     };
-    Box::pin(work.instrument(span))
+    match span.is_disabled() {
+        true => work,
+        false => Box::pin(work.instrument(span)),
+    }
+}
+
+/// What a method's closure makes, or what its panic comes to.
+fn called(make: impl FnOnce() -> Work<'static>) -> Work<'static> {
+    catch_unwind(AssertUnwindSafe(make))
+        .unwrap_or_else(|_| Box::pin(std::future::ready(Err(panicked()))))
+}
+
+/// Runs a method, or takes the answer in its place, and emits the result of a unary one: as part
+/// of the work, so that a consumer who does not read cannot hold up a call that was stopped.
+async fn told(
+    node: Arc<Node>,
+    route: Arc<Route>,
+    params: Value,
+    answer: Option<Value>,
+) -> Result<Value, CallError> {
+    let value = match (answer, route.method.handler()) {
+        (Some(answer), _) => answer,
+        (None, Handler::Unary(run)) => run(node.ctx(), params).await?,
+        (None, Handler::Streaming(run)) => {
+            run(node.ctx(), params).await?;
+            return Ok(node.take_last().unwrap_or_default());
+        }
+    };
+    if node.is_watched() {
+        let (content_type, data) = (route.result_type.to_string().into(), value.clone());
+        node.send(ItemBody::Data { content_type, data }).await?;
+    }
+    Ok(value)
 }
 
 /// Polls the work until it is done, panics, is cancelled or runs out of time.

@@ -34,7 +34,7 @@ async fn rig() -> Rig {
             Ok(Object::new())
         }),
         unary(spec("probe.through_big"), |ctx, _| async move {
-            let big = Params::code(json!({"much": "x".repeat(2 << 20)}));
+            let big = Params::code(json!({"much": "x".repeat(5 << 20)}));
             let refused = ctx.call_value("probe.write", big).await.unwrap_err();
             assert_eq!(refused.code, ErrorCode::TooLarge);
             Ok(Object::new())
@@ -140,7 +140,7 @@ async fn nested_mutations_are_on_record_and_a_streams_root_is_in_its_stream() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mutating_call_that_cannot_be_put_on_record_does_not_run() {
     let rig = rig().await;
-    let big = json!({"much": "x".repeat(2 << 20)});
+    let big = json!({"much": "x".repeat(5 << 20)});
     let error = rig.call("probe.write", big).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::TooLarge);
     // Nested, its terminal says the same.

@@ -301,12 +301,12 @@ async fn a_stream_nobody_reads_is_cancelled_after_the_grace_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_larger_than_the_journal_takes_is_limited() {
-    let big = |_: CallCtx, _: Object| async { Ok(object(json!({"much": "x".repeat(2 << 20)}))) };
+    let big = |_: CallCtx, _: Object| async { Ok(object(json!({"much": "x".repeat(5 << 20)}))) };
     let rig = Rig::probe(vec![
         unary(spec("probe.big"), big),
         streaming(spec("probe.big_item"), |_, _, out| async move {
             out.send(object(json!({"n": 1}))).await?;
-            out.send(object(json!({"much": "x".repeat(2 << 20)}))).await
+            out.send(object(json!({"much": "x".repeat(5 << 20)}))).await
         }),
     ])
     .await;
