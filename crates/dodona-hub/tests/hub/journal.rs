@@ -146,7 +146,7 @@ async fn a_stream_that_loses_an_item_is_stopped_and_ends_once_the_journal_works_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tree_that_loses_an_item_ends_whole() {
     let rig = Rig::with(impatient(), Vec::new()).await;
-    let stream = rig
+    let mut stream = rig
         .open(
             "echo.nest",
             json!({"depth": 2, "width": 5, "delay_ms": 60_000}),
@@ -160,6 +160,14 @@ async fn a_tree_that_loses_an_item_ends_whole() {
     let target = CancelTarget::Stream(id);
     rig.hub.cancel(&alice(), &target).await.unwrap();
     until(|| rig.hub.calls(&alice()).is_empty()).await;
+    // Not before the journal has given up on them.
+    let lost = loop {
+        match soon(stream.next()).await {
+            Ok(items) => assert!(items.is_some(), "their ends were stored after all"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(lost.code, ErrorCode::Storage);
     lock.release().await;
     let items = ended(&rig, id).await;
     assert_eq!(check(&items).0, DoneStatus::Failed);
