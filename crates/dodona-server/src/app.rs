@@ -1,18 +1,21 @@
 //! The routes of the one port.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::header;
+use axum::http::{Method, Request, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use dodona_hub::Hub;
 use dodona_proto::{CallError, ErrorCode};
+use hyper::body::Incoming;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 use crate::auth::{self, Caller};
 use crate::options::ServerOptions;
@@ -42,9 +45,25 @@ impl App {
     }
 }
 
+/// Answers a request. A call takes the short way: the router would cost as much as the call.
+pub(crate) async fn dispatch(
+    app: Arc<App>,
+    router: &Router,
+    request: Request<Incoming>,
+) -> Result<Response, Infallible> {
+    if request.method() != Method::POST || request.uri().path() != "/rpc" {
+        return router.clone().oneshot(request).await;
+    }
+    Ok(match guard::refusal(&app, request.headers()) {
+        None => http::answer(&app, request).await,
+        Some(refusal) => refusal,
+    })
+}
+
+/// Every route but `POST /rpc`.
 pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
-        .route("/rpc", post(http::answer).get(ws::upgrade))
+        .route("/rpc", get(ws::upgrade).fallback(only_get_and_post))
         .route("/streams/{id}", get(sse::stream))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
@@ -55,18 +74,26 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
+async fn only_get_and_post() -> Response {
+    (
+        StatusCode::METHOD_NOT_ALLOWED,
+        [(header::ALLOW, "GET, POST")],
+    )
+        .into_response()
+}
+
 async fn health(State(app): State<Arc<App>>) -> Response {
     let health = app.hub.health();
     let (status, word) = match health.stopping {
-        false => (axum::http::StatusCode::OK, "ok"),
-        true => (axum::http::StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        false => (StatusCode::OK, "ok"),
+        true => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
     };
     http::json(status, format!(r#"{{"status":"{word}"}}"#))
 }
 
 async fn metrics(State(app): State<Arc<App>>, caller: Caller) -> Response {
     let Some(metrics) = &app.options.metrics else {
-        return axum::http::StatusCode::NOT_FOUND.into_response();
+        return StatusCode::NOT_FOUND.into_response();
     };
     if let Err(refused) = caller.require("hub:read") {
         return http::refusal(&refused);

@@ -27,7 +27,8 @@ pub(crate) struct Caller {
     pub(crate) principal: Arc<Principal>,
     pub(crate) project: Option<ProjectId>,
     credential: Arc<Credential>,
-    known_at: Instant,
+    /// When the hub was last asked, once somebody wants to know.
+    asked_at: Option<Instant>,
 }
 
 /// A token, and where it stood.
@@ -37,7 +38,7 @@ struct Credential {
 }
 
 impl Caller {
-    fn find(app: &App, parts: &Parts) -> Result<Self, CallError> {
+    pub(crate) fn find(app: &App, parts: &Parts) -> Result<Self, CallError> {
         let credential = credential(app, parts)?;
         let principal = Arc::new(
             app.hub
@@ -56,14 +57,14 @@ impl Caller {
             principal,
             project: project.transpose()?,
             credential: Arc::new(credential),
-            known_at: Instant::now(),
+            asked_at: None,
         })
     }
 
     /// Asks the hub again: a token may have expired or been revoked since.
     pub(crate) fn renew(&mut self, hub: &Hub) -> Result<(), CallError> {
         let principal = hub.authenticate(&self.credential.token, self.credential.surface)?;
-        self.known_at = Instant::now();
+        self.asked_at = Some(Instant::now());
         if principal != *self.principal {
             self.principal = Arc::new(principal);
         }
@@ -72,7 +73,8 @@ impl Caller {
 
     /// The same, for those who send all the time.
     pub(crate) fn renew_if_old(&mut self, hub: &Hub) -> Result<(), CallError> {
-        match self.known_at.elapsed() > RENEW {
+        let asked_at = *self.asked_at.get_or_insert_with(Instant::now);
+        match asked_at.elapsed() > RENEW {
             true => self.renew(hub),
             false => Ok(()),
         }

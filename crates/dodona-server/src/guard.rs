@@ -12,20 +12,30 @@ use crate::http;
 
 /// Refuses requests that name another host (DNS rebinding) or come from another origin.
 pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
+    match refusal(&app, request.headers()) {
+        None => next.run(request).await,
+        Some(refusal) => refusal,
+    }
+}
+
+/// The same, for a request that does not pass the router.
+pub(crate) fn refusal(app: &App, headers: &HeaderMap) -> Option<Response> {
     match one(headers, &header::HOST) {
-        Some(host) if is_ours(&app, host) => {}
+        Some(host) if is_ours(app, host) => {}
         Some(_) => {
             let message = "the Host header does not name this server";
-            return refuse(StatusCode::FORBIDDEN, message);
+            return Some(refuse(StatusCode::FORBIDDEN, message));
         }
-        None => return refuse(StatusCode::BAD_REQUEST, "there must be one Host header"),
+        None => {
+            let message = "there must be one Host header";
+            return Some(refuse(StatusCode::BAD_REQUEST, message));
+        }
     }
-    if headers.contains_key(header::ORIGIN) && !has_own_origin(&app, headers) {
+    if headers.contains_key(header::ORIGIN) && !has_own_origin(app, headers) {
         let message = "requests from other origins are not taken";
-        return refuse(StatusCode::FORBIDDEN, message);
+        return Some(refuse(StatusCode::FORBIDDEN, message));
     }
-    next.run(request).await
+    None
 }
 
 /// Whether the request says that it comes from a page of this server.

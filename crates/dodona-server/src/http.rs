@@ -1,27 +1,28 @@
 //! `POST /rpc`.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use dodona_proto::{CallError, ErrorCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 
 use crate::app::App;
 use crate::auth::Caller;
 use crate::rpc;
 
 /// Answers a JSON-RPC request, notification or batch.
-pub(crate) async fn answer(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Response {
-    if !is_json(request.headers()) {
+pub(crate) async fn answer(app: &Arc<App>, request: Request<Incoming>) -> Response {
+    let (parts, body) = request.into_parts();
+    let caller = match Caller::find(app, &parts) {
+        Ok(caller) => caller,
+        Err(error) => return refusal(&error),
+    };
+    if !is_json(&parts.headers) {
         let error = CallError::new(
             ErrorCode::InvalidRequest,
             "the content type is not `application/json`",
@@ -31,11 +32,11 @@ pub(crate) async fn answer(
             rpc::failure(None, &error),
         );
     }
-    let body = match read_body(&app, request.into_body()).await {
+    let body = match read_body(app, body).await {
         Ok(body) => body,
         Err((status, error)) => return json(status, rpc::failure(None, &error)),
     };
-    match rpc::answer_http(&app, &caller, &body).await {
+    match rpc::answer_http(app, &caller, &body).await {
         Some(text) => json(StatusCode::OK, text),
         None => empty(StatusCode::NO_CONTENT),
     }
@@ -56,7 +57,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     .any(|known| essence.eq_ignore_ascii_case(known))
 }
 
-async fn read_body(app: &App, body: Body) -> Result<Bytes, (StatusCode, CallError)> {
+async fn read_body(app: &App, body: Incoming) -> Result<Bytes, (StatusCode, CallError)> {
     let limit = app.options.body_bytes;
     let too_large = || {
         let message = format!("the request is larger than {limit} bytes");
@@ -66,8 +67,13 @@ async fn read_body(app: &App, body: Body) -> Result<Bytes, (StatusCode, CallErro
     if body.size_hint().lower() > limit as u64 {
         return too_large();
     }
-    let collect = Limited::new(body, limit).collect();
-    match tokio::time::timeout(app.options.body_timeout, collect).await {
+    let mut collect = std::pin::pin!(Limited::new(body, limit).collect());
+    // Most bodies came with their headers and need no timer.
+    let collected = match futures_util::poll!(collect.as_mut()) {
+        Poll::Ready(collected) => Ok(collected),
+        Poll::Pending => tokio::time::timeout(app.options.body_timeout, collect).await,
+    };
+    match collected {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
         Ok(Err(_)) => Err((

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use dodona_hub::Hub;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::app::{App, router};
+use crate::app::{App, dispatch, router};
 use crate::io::{Place, Socket};
 use crate::options::ServerOptions;
 
@@ -33,7 +33,7 @@ pub async fn serve(
     let drain = options.drain;
     let places = Arc::new(Semaphore::new(options.connections));
     let app = Arc::new(App::new(hub.clone(), options, port, shutdown.clone()));
-    let router = router(Arc::clone(&app));
+    let router = Arc::new(router(Arc::clone(&app)));
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -47,8 +47,8 @@ pub async fn serve(
                     tracked: connections.token(),
                 };
                 let socket = Socket::new(stream, place, app.options.write_timeout);
-                let (app, router) = (Arc::clone(&app), router.clone());
-                tokio::spawn(async move { connection(socket, &app, router).await });
+                let (app, router) = (Arc::clone(&app), Arc::clone(&router));
+                tokio::spawn(async move { connection(socket, &app, &router).await });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -73,18 +73,20 @@ async fn accept(
         .map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     // Without this, small answers wait for the peer's delayed acknowledgement.
-    stream.set_nodelay(true)?;
+    // A peer that is gone already shows itself soon enough.
+    let _ = stream.set_nodelay(true);
     Ok((stream, place))
 }
 
-async fn connection(socket: Socket, app: &App, router: axum::Router) {
+async fn connection(socket: Socket, app: &Arc<App>, router: &axum::Router) {
     let mut http = http1::Builder::new();
     // Not `pipeline_flush`: with that, hyper closes without having sent the answer to a request
     // whose body was not read to its end.
     http.timer(TokioTimer::new())
         .header_read_timeout(app.options.header_timeout);
+    let answer = service_fn(|request| dispatch(Arc::clone(app), router, request));
     let connection = http
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(socket), answer)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {

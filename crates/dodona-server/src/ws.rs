@@ -120,10 +120,19 @@ async fn read(
     let mut ping = every(app.options.keep_alive);
     let mut renew = every(RENEW);
     let mut heard = Instant::now();
+    let mut gone = std::pin::pin!(closed.cancelled());
+    let mut shutdown = std::pin::pin!(app.shutdown.cancelled());
     loop {
         tokio::select! {
-            (message, place) = next(&mut source, &in_flight) => {
+            // What there is to read comes first and cheapest; a peer that never pauses is looked
+            // after here, where the others have no turn.
+            biased;
+            (message, place) = next(&mut source, &in_flight), if !app.shutdown.is_cancelled() => {
                 heard = Instant::now();
+                if let Err(error) = caller.renew_if_old(&app.hub) {
+                    connection.say(Some(rpc::failure(None, &error))).await;
+                    return Some(NO_LONGER_VALID);
+                }
                 match message? {
                     Ok(Message::Text(text)) => start(connection, &caller, text.into(), place).await,
                     Ok(Message::Binary(bytes)) => start(connection, &caller, bytes, place).await,
@@ -149,8 +158,8 @@ async fn read(
                     return Some(NO_LONGER_VALID);
                 }
             }
-            () = closed.cancelled() => return None,
-            () = app.shutdown.cancelled() => {
+            () = &mut gone => return None,
+            () = &mut shutdown => {
                 let all = in_flight.acquire_many(u32::try_from(app.options.in_flight).ok()?);
                 let _ = tokio::time::timeout(app.options.drain, all).await;
                 return Some(STOPPING);

@@ -67,13 +67,19 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
 
 impl<'a> Frame<'a> {
     pub(crate) fn parse(bytes: &'a [u8], most: usize) -> Result<Self, CallError> {
-        let is_batch = bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| CallError::new(ErrorCode::ParseError, "not JSON, because not UTF-8"))?;
+        let is_batch = text.trim_ascii_start().starts_with('[');
         if !is_batch {
-            let raw: &RawValue = serde_json::from_slice(bytes).map_err(|error| not_json(&error))?;
+            // What is right is read once; what is not, again, to tell how it is wrong.
+            if let Ok(envelope) = serde_json::from_str::<Envelope<'a>>(text) {
+                return Ok(Self::One(Incoming::from_envelope(&envelope)));
+            }
+            let raw: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error))?;
             return Ok(Self::One(Incoming::read(raw)));
         }
         let entries: Vec<&RawValue> =
-            serde_json::from_slice(bytes).map_err(|error| not_json(&error))?;
+            serde_json::from_str(text).map_err(|error| not_json(&error))?;
         match entries.len() {
             0 => Err(CallError::new(
                 ErrorCode::InvalidRequest,
@@ -100,17 +106,25 @@ fn not_json(error: &serde_json::Error) -> CallError {
 
 impl<'a> Incoming<'a> {
     fn read(raw: &'a RawValue) -> Self {
+        match serde_json::from_str::<Envelope<'a>>(raw.get()) {
+            // The members of an array would be taken in the order of the fields.
+            Ok(envelope) if raw.get().starts_with('{') => Self::from_envelope(&envelope),
+            _ => Self {
+                id: Id::Unknown,
+                request: Err(CallError::new(
+                    ErrorCode::InvalidRequest,
+                    "a request is an object with each member once",
+                )),
+            },
+        }
+    }
+
+    fn from_envelope(envelope: &Envelope<'a>) -> Self {
         let invalid = |message: &str| {
             Err(CallError::new(
                 ErrorCode::InvalidRequest,
                 message.to_owned(),
             ))
-        };
-        let Ok(envelope) = serde_json::from_str::<Envelope<'a>>(raw.get()) else {
-            return Self {
-                id: Id::Unknown,
-                request: invalid("a request is an object with each member once"),
-            };
         };
         let id = match envelope.id {
             None => Id::Absent,

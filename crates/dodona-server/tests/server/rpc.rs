@@ -174,6 +174,18 @@ async fn each_wrong_request_has_its_code_and_id_over_http() {
         &Value::Null,
         PARSE,
     );
+    connection
+        .post(
+            &owner.token,
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo.tally\",\"x\":\"\xff\"}",
+        )
+        .await;
+    assert_refusal(
+        &connection.response().await.json(),
+        b"\xff",
+        &Value::Null,
+        PARSE,
+    );
     connection.post(&owner.token, b"\xff\xfe").await;
     assert_refusal(
         &connection.response().await.json(),
@@ -333,6 +345,23 @@ async fn a_batch_is_answered_in_its_order() {
         assert_eq!(answers[51]["error"]["code"], INVALID);
         assert_eq!(answers[52]["error"]["code"], INVALID);
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_array_in_a_batch_is_no_request() {
+    let server = Server::start().await;
+    let owner = server.owner();
+    let mut socket = owner.socket().await;
+    let batch = r#"[["2.0","echo.tally",{},1],[["2.0","echo.tally",{},1]],[]]"#;
+    socket.say(batch).await;
+    for answers in [owner.answer(batch).await, socket.json().await] {
+        assert_eq!(answers.as_array().unwrap().len(), 3);
+        for answer in answers.as_array().unwrap() {
+            assert_refusal(answer, batch.as_bytes(), &Value::Null, INVALID);
+        }
+    }
+    assert_eq!(server.inside("echo.tally", json!({})).await["count"], 1);
     server.stop().await;
 }
 
