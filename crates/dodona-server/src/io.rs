@@ -108,6 +108,8 @@ impl AsyncRead for Socket {
     }
 }
 
+// Not vectored: for answers as short as ours, copying them into one buffer is cheaper than
+// having the system gather them.
 impl AsyncWrite for Socket {
     fn poll_write(
         mut self: Pin<&mut Self>,
@@ -125,18 +127,5 @@ impl AsyncWrite for Socket {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream().poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = self.stream().poll_write_vectored(cx, bufs);
-        self.watch(cx, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
     }
 }
