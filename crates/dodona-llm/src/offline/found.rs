@@ -8,6 +8,9 @@ use super::words;
 /// The least part of a question's words that a passage must have to count as an answer.
 const LEAST_SHARE: f32 = 0.4;
 
+/// The least a passage must weigh beside the best one to be worth quoting.
+const LEAST_OF_BEST: f32 = 0.3;
+
 /// A passage that a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
@@ -25,10 +28,14 @@ impl Found {
     /// How much a passage explains, beside how well it matches: prose is written to explain, and
     /// a test repeats the words of what it tests.
     fn trust(&self) -> f32 {
-        let is_test = self
+        let in_tests = self
             .path
             .split(['/', '.', '_', '-'])
             .any(|part| part == "test" || part == "tests");
+        let is_test = in_tests
+            || ["#[test]", "::test]", "def test_"]
+                .iter()
+                .any(|mark| self.text.contains(mark));
         let is_prose = self.path.ends_with(".md");
         match (is_test, is_prose) {
             (true, _) => 0.4,
@@ -95,6 +102,8 @@ pub(super) fn rank(found: &mut Vec<Found>, words: &[String]) {
         let trust = if about_tests { 1.0 } else { passage.trust() };
         passage.score * (0.5 + share) * trust
     };
+    let best = scored.iter().map(weight).fold(0.0, f32::max);
+    scored.retain(|passage| weight(passage) >= best * LEAST_OF_BEST);
     scored.sort_by(|a, b| {
         weight(b)
             .total_cmp(&weight(a))
@@ -127,7 +136,8 @@ mod tests {
             found("src/rules.rs", &text(2), 10.0),
             found("docs/rules.md", &text(3), 9.0),
             found("docs/cake.md", "flour and sugar", 99.0),
-            found("docs/copy.md", &text(3), 1.0),
+            found("docs/copy.md", &text(3), 9.0),
+            found("docs/aside.md", &text(4), 1.0),
         ];
         rank(&mut all, &words);
         let paths: Vec<&str> = all.iter().map(|passage| passage.path.as_str()).collect();
