@@ -69,3 +69,9 @@ pub use emitter::{Emitter, forward};
 pub use futures_util::future::BoxFuture;
 pub use method::{ContractError, Handler, Method, MethodSpec, NoParams, ToolSpec};
 pub use schema::hash as schema_hash;
+
+/// The examples of the how-tos, which must compile and run as written.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/add-a-method.md")]
+#[doc = include_str!("../../../docs/how-to/add-a-plugin.md")]
+struct HowTo;
