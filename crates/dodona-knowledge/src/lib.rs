@@ -8,13 +8,16 @@
 //! disk before a question is answered, and can be deleted at any time.
 //!
 //! ```
-//! let names: Vec<String> = dodona_knowledge::plugins().iter().map(|plugin| plugin.name().to_owned()).collect();
+//! use dodona_knowledge::Options;
+//!
+//! let plugins = dodona_knowledge::plugins(Options::default());
+//! let names: Vec<String> = plugins.iter().map(|plugin| plugin.name().to_owned()).collect();
 //! assert_eq!(names, ["code", "search", "vault"]);
 //! ```
 //!
 //! # What it does not do
 //!
-//! It writes no file of a project and runs no command. It knows nothing of agents: they call its
+//! It writes no file of a project and runs no command but git, which it asks about history. It knows nothing of agents: they call its
 //! methods like anybody else.
 
 mod code;
@@ -25,15 +28,35 @@ mod passage;
 mod search;
 mod vault;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use dodona_plugin::Plugin;
+use dodona_plugin::{CallError, Plugin};
 
 use library::Library;
 
+/// Asked with the root of a project, tells which folder of it holds the notes; `None` for all.
+pub type VaultRoot = Arc<dyn Fn(&Path) -> Result<Option<String>, CallError> + Send + Sync>;
+
+/// What the plugins are told by whoever starts them.
+pub struct Options {
+    /// Where a project's notes are. Asked before each look at the disk, so that a changed setting
+    /// counts from the next question on.
+    pub vault_root: VaultRoot,
+}
+
+impl Default for Options {
+    /// Every Markdown file is a note.
+    fn default() -> Self {
+        Self {
+            vault_root: Arc::new(|_| Ok(None)),
+        }
+    }
+}
+
 /// The plugins `code`, `search` and `vault`, on one library.
-pub fn plugins() -> Vec<Arc<dyn Plugin>> {
-    let library = Arc::new(Library::default());
+pub fn plugins(options: Options) -> Vec<Arc<dyn Plugin>> {
+    let library = Arc::new(Library::new(options));
     vec![
         Arc::new(code::CodePlugin::new(Arc::clone(&library))),
         Arc::new(index::SearchPlugin::new(Arc::clone(&library))),

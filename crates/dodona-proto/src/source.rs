@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Source {
     /// What it is.
     pub kind: SourceKind,
-    /// Where it is, below the project's root.
+    /// Where it is: below the project's root, or `commit:` and an id.
     pub path: String,
     /// The first line, from 1.
     pub line_start: u32,
@@ -18,6 +18,25 @@ pub struct Source {
     pub hash: String,
     /// A name for people: a heading, a symbol.
     pub title: Option<String>,
+}
+
+impl SourceKind {
+    /// Its name, as JSON has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Code => "code",
+            Self::Text => "text",
+            Self::Commit => "commit",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Note, Self::Code, Self::Text, Self::Commit]
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
+    }
 }
 
 /// What a source is.
@@ -32,4 +51,6 @@ pub enum SourceKind {
     Code,
     /// Any other text.
     Text,
+    /// The message of a commit.
+    Commit,
 }

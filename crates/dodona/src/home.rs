@@ -96,7 +96,8 @@ impl Home {
         })
     }
 
-    fn below(home: &Path) -> Result<Self, HomeError> {
+    /// Everything below one directory.
+    pub(crate) fn below(home: &Path) -> Result<Self, HomeError> {
         let home = std::path::absolute(home).map_err(|source| HomeError::Relative {
             path: home.to_owned(),
             source,

@@ -4,14 +4,34 @@ use std::sync::Arc;
 
 use dodona_agent::AgentPlugin;
 use dodona_hub::echo::EchoPlugin;
+use dodona_knowledge::{Options, VaultRoot};
 use dodona_plugin::Plugin;
+use dodona_proto::{CallError, ErrorCode};
+
+use crate::config;
+use crate::home::Home;
 
 /// Every plugin, in no particular order. The hub brings its own, `hub`.
-pub(crate) fn all() -> Vec<Arc<dyn Plugin>> {
-    let mut all = dodona_knowledge::plugins();
+pub(crate) fn all(home: &Home) -> Vec<Arc<dyn Plugin>> {
+    let mut all = dodona_knowledge::plugins(Options {
+        vault_root: vault_root(home),
+    });
     all.push(Arc::new(AgentPlugin::default()));
     all.push(Arc::new(EchoPlugin::default()));
     all
+}
+
+/// Reads a project's own settings each time it is asked, because the project's files change
+/// while a server runs.
+fn vault_root(home: &Home) -> VaultRoot {
+    let user = home.config_file();
+    Arc::new(
+        move |root| match config::load_with_project(&user, Some(root)) {
+            Ok((settings, _)) => Ok(settings.project.vault_root),
+            Err(error) => Err(CallError::new(ErrorCode::InvalidRequest, error.to_string())
+                .hint("correct the file; until then the project cannot be searched")),
+        },
+    )
 }
 
 #[cfg(test)]
@@ -26,7 +46,8 @@ mod tests {
     #[tokio::test]
     async fn the_openrpc_document_is_the_one_that_is_checked_in() {
         let folder = tempfile::tempdir().unwrap();
-        let hub = Hub::start(folder.path(), HubConfig::default(), super::all())
+        let home = super::Home::below(folder.path()).unwrap();
+        let hub = Hub::start(&home.data, HubConfig::default(), super::all(&home))
             .await
             .unwrap();
         assert!(

@@ -59,7 +59,6 @@ pub(crate) fn show_size(bytes: u64) -> String {
 }
 
 /// A time in the largest unit that fits, as the configuration writes it.
-#[cfg(test)]
 pub(crate) fn show_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -33,7 +33,7 @@ async fn ask(question: &str) -> Vec<Item> {
         "/// Issues a login token.\nfn issue_token() {}\n",
     )
     .unwrap();
-    let mut plugins = dodona_knowledge::plugins();
+    let mut plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
     plugins.push(Arc::new(AgentPlugin::default()) as Arc<dyn Plugin>);
     let hub = Hub::start(&folder.path().join("data"), HubConfig::default(), plugins)
         .await

@@ -1,5 +1,7 @@
 //! The plugin `code`: source code, its definitions and where they are used.
 
+mod grep;
+mod history;
 mod map;
 mod types;
 
@@ -9,12 +11,12 @@ use dodona_plugin::activation::Activating;
 use dodona_plugin::{CallCtx, CallError, Contribution, ErrorCode, Plugin, PluginContext, plugin};
 use dodona_proto::SourceKind;
 
-use crate::library::Library;
+use crate::library::{Library, Shelf};
 use crate::passage::Passages;
 use crate::search::Question;
 use types::{
-    DefinitionParams, Definitions, FileText, MapParams, ReadParams, ReferenceParams, References,
-    RepoMap, SearchParams,
+    Blame, BlameParams, DefinitionParams, Definitions, FileText, GrepParams, LogParams, Logged,
+    MapParams, Matches, ReadParams, ReferenceParams, References, RepoMap, SearchParams,
 };
 
 /// The plugin.
@@ -51,13 +53,20 @@ struct Code {
     library: Arc<Library>,
 }
 
+impl Code {
+    async fn fresh(&self, ctx: &CallCtx) -> Result<Arc<Shelf>, CallError> {
+        let shelf = self.library.shelf(ctx).await?;
+        shelf.freshen(ctx).await?;
+        Ok(shelf)
+    }
+}
+
 #[plugin(name = "code")]
 impl Code {
     /// Finds the functions, types and other passages of code that answer a question, best first.
     #[method(scope = "code:read", tool(category = "code", agents = ["oracle", "librarian"]))]
     async fn search(&self, ctx: &CallCtx, p: SearchParams) -> Result<Passages, CallError> {
-        let shelf = self.library.shelf(ctx).await?;
-        shelf.freshen(ctx).await?;
+        let shelf = self.fresh(ctx).await?;
         let question = Question {
             text: p.query,
             kinds: vec![SourceKind::Code, SourceKind::Text],
@@ -75,8 +84,7 @@ impl Code {
         ctx: &CallCtx,
         p: DefinitionParams,
     ) -> Result<Definitions, CallError> {
-        let shelf = self.library.shelf(ctx).await?;
-        shelf.freshen(ctx).await?;
+        let shelf = self.fresh(ctx).await?;
         // `Type::method` and `module.function` are found by their last name.
         let name = p.symbol.rsplit(['.', ':']).next().unwrap_or(&p.symbol);
         let found = shelf
@@ -95,8 +103,7 @@ impl Code {
         ctx: &CallCtx,
         p: ReferenceParams,
     ) -> Result<References, CallError> {
-        let shelf = self.library.shelf(ctx).await?;
-        shelf.freshen(ctx).await?;
+        let shelf = self.fresh(ctx).await?;
         let name = p.symbol.rsplit(['.', ':']).next().unwrap_or(&p.symbol);
         let found = shelf.catalogue.references(name, p.limit).await?;
         Ok(References {
@@ -108,8 +115,7 @@ impl Code {
     /// as fits.
     #[method(scope = "code:read", tool(category = "code"))]
     async fn repo_map(&self, ctx: &CallCtx, p: MapParams) -> Result<RepoMap, CallError> {
-        let shelf = self.library.shelf(ctx).await?;
-        shelf.freshen(ctx).await?;
+        let shelf = self.fresh(ctx).await?;
         let symbols = shelf
             .catalogue
             .ranked_symbols(p.scope.as_deref().unwrap_or_default())
@@ -134,5 +140,24 @@ impl Code {
             line_end,
             text,
         })
+    }
+
+    /// Finds the lines of text files that match a regular expression.
+    #[method(scope = "code:read", tool(category = "code"))]
+    async fn grep(&self, ctx: &CallCtx, p: GrepParams) -> Result<Matches, CallError> {
+        grep::run(self.fresh(ctx).await?.as_ref(), p).await
+    }
+
+    /// Finds commits by what their messages say, best first, or lists the newest: why something
+    /// was done is often told there.
+    #[method(scope = "code:read", tool(category = "code"))]
+    async fn log(&self, ctx: &CallCtx, p: LogParams) -> Result<Logged, CallError> {
+        history::log(self.fresh(ctx).await?.as_ref(), p).await
+    }
+
+    /// Tells which commit each line of a file came with, and who wrote it.
+    #[method(scope = "code:read", tool(category = "code"))]
+    async fn blame(&self, ctx: &CallCtx, p: BlameParams) -> Result<Blame, CallError> {
+        history::blame(self.library.shelf(ctx).await?.as_ref(), p).await
     }
 }

@@ -1,5 +1,7 @@
 //! Parameters and results of the plugin `code`.
 
+use dodona_proto::Source;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -150,4 +152,106 @@ pub(super) struct FileText {
     pub(super) line_start: u32,
     pub(super) line_end: u32,
     pub(super) text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct GrepParams {
+    /// A regular expression, matched against each line.
+    #[schemars(length(min = 1, max = 1000))]
+    pub(super) pattern: String,
+    /// Only paths that match, such as `*.rs` or `docs/**`; with `!` before it, only others.
+    #[schemars(length(max = 1000))]
+    pub(super) glob: Option<String>,
+    /// Whether `a` also matches `A`.
+    #[serde(default)]
+    pub(super) ignore_case: bool,
+    /// How many lines at most.
+    #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = 200))]
+    pub(super) limit: u32,
+}
+
+fn fifty() -> u32 {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Matches {
+    /// In the order of paths and lines.
+    pub(super) matches: Vec<Match>,
+    /// Whether there are more.
+    pub(super) more: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Match {
+    pub(super) source: Source,
+    /// The line.
+    pub(super) text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct LogParams {
+    /// A question, or words of the message; without it the newest commits come.
+    pub(super) query: Option<String>,
+    /// Only commits that touched this path.
+    pub(super) path: Option<String>,
+    /// How many commits at most.
+    #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = 50))]
+    pub(super) limit: u32,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+pub(super) struct Logged {
+    /// Best first where there was a question, newest first otherwise.
+    pub(super) commits: Vec<LogEntry>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LogEntry {
+    /// Which commit; its title is the first line of the message.
+    pub(super) source: Source,
+    pub(super) author: String,
+    /// When it was written.
+    pub(super) date: String,
+    /// The whole message.
+    pub(super) text: String,
+    /// How well it answers, where there was a question.
+    pub(super) score: Option<f32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct BlameParams {
+    /// The file, below the project's root.
+    pub(super) path: String,
+    /// The first line.
+    #[serde(default = "first")]
+    #[schemars(range(min = 1))]
+    pub(super) from: u32,
+    /// The last line; to the end without.
+    pub(super) to: Option<u32>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Blame {
+    pub(super) path: String,
+    /// The lines, neighbours of one commit together.
+    pub(super) ranges: Vec<BlameRange>,
+}
+
+/// Lines that came with one commit. Without one they were changed since the last.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BlameRange {
+    pub(super) line_start: u32,
+    pub(super) line_end: u32,
+    pub(super) commit: Option<String>,
+    pub(super) author: Option<String>,
+    pub(super) date: Option<Timestamp>,
+    /// The first line of the commit's message.
+    pub(super) subject: Option<String>,
 }

@@ -7,6 +7,7 @@ use dodona_plugin::{CallCtx, CallError, Contribution, Emitter, Plugin, PluginCon
 use dodona_proto::{Source, SourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::library::{Library, MIGRATIONS, Synced};
 use crate::passage::Passages;
@@ -71,10 +72,14 @@ fn five() -> u32 {
 struct IndexSummary {
     /// Files that are not ignored.
     files: u64,
+    /// Notes among them.
+    notes: u64,
     /// Files that were new or changed.
     changed: u64,
     /// Files that are gone.
     removed: u64,
+    /// Commits that were new.
+    commits: u64,
     /// Files that were passed over: too large, binary, generated or unreadable.
     skipped: u64,
 }
@@ -83,11 +88,20 @@ impl From<Synced> for IndexSummary {
     fn from(synced: Synced) -> Self {
         Self {
             files: synced.files,
+            notes: synced.notes,
+            commits: synced.commits,
             changed: synced.changed,
             removed: synced.removed,
             skipped: synced.skipped.total(),
         }
     }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct IndexParams {
+    /// Go on, and tell of every change as it is taken in, until cancelled.
+    #[serde(default)]
+    watch: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -115,10 +129,27 @@ struct Resolved {
 impl Search {
     /// Brings the index of the project in step with its files, and tells what changed.
     #[method(scope = "search:index")]
-    async fn index(&self, ctx: &CallCtx, out: Emitter<IndexSummary>) -> Result<(), CallError> {
+    async fn index(
+        &self,
+        ctx: &CallCtx,
+        p: IndexParams,
+        out: Emitter<IndexSummary>,
+    ) -> Result<(), CallError> {
         ctx.progress("looking at the files", None).await?;
-        let synced = self.library.shelf(ctx).await?.sync(ctx).await?;
-        out.send(synced.into()).await
+        let shelf = self.library.shelf(ctx).await?;
+        if !p.watch {
+            return out.send(shelf.sync(ctx).await?.into()).await;
+        }
+        let mut updates = shelf.updates();
+        out.send(shelf.sync(ctx).await?.into()).await?;
+        loop {
+            match updates.recv().await {
+                Ok(synced) if synced.is_news() => out.send(synced.into()).await?,
+                // What was missed is in the index all the same.
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Ok(()),
+            }
+        }
     }
 
     /// Finds the passages of notes, code and other text that answer a question, best first.

@@ -5,7 +5,35 @@ use dodona_proto::{ProjectId, SourceKind};
 
 use crate::parse::Parsed;
 
-pub(super) const MIGRATIONS: &[Migration] = &[Migration::new(
+pub(super) const MIGRATIONS: &[Migration] = &[FILES, HISTORY];
+
+const HISTORY: Migration = Migration::new(
+    2,
+    "aliases of notes, commits",
+    "
+    create table aliases (
+        file_id integer not null references files(id) on delete cascade,
+        alias   text not null
+    ) strict;
+    create index aliases_by_file on aliases(file_id);
+    create table commits (
+        project text not null,
+        id      text not null,
+        author  text not null,
+        date    text not null,
+        message text not null,
+        primary key (project, id)
+    ) strict, without rowid;
+    create table heads (
+        project text not null primary key,
+        head    text not null
+    ) strict;
+    -- Files are read again, for their aliases.
+    update files set mtime_ns = 0, hash = '';
+    ",
+);
+
+const FILES: Migration = Migration::new(
     1,
     "files, symbols, references, links, tags",
     "
@@ -54,7 +82,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[Migration::new(
     create index tags_by_tag on tags(tag);
     create index tags_by_file on tags(file_id);
     ",
-)];
+);
 
 /// A file as it was when it was read last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,12 +144,21 @@ impl Catalogue {
     }
 
     /// Runs a question about this project.
-    async fn ask<R: Send + 'static>(
+    pub(super) async fn ask<R: Send + 'static>(
         &self,
         question: impl FnOnce(&Tx<'_>, &str) -> Result<R, DbError> + Send + 'static,
     ) -> Result<R, DbError> {
         let project = self.project.clone();
         self.db.read(move |tx| question(tx, &project)).await
+    }
+
+    /// Changes something about this project, in one transaction.
+    pub(super) async fn change<R: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Tx<'_>, &str) -> Result<R, DbError> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let project = self.project.clone();
+        self.db.write(move |tx| change(tx, &project)).await
     }
 
     pub(crate) async fn files(&self) -> Result<Vec<FileRow>, DbError> {
@@ -138,46 +175,40 @@ impl Catalogue {
         entries: Vec<Entry>,
         gone: Vec<String>,
     ) -> Result<(), DbError> {
-        let project = self.project.clone();
-        self.db
-            .write(move |tx| {
-                for path in entries.iter().map(|entry| &entry.file.path).chain(&gone) {
-                    tx.execute(
-                        "delete from files where project = ?1 and path = ?2",
-                        (project.as_str(), path.as_str()),
-                    )?;
-                }
-                entries
-                    .iter()
-                    .try_for_each(|entry| insert(tx, &project, entry))
-            })
-            .await
+        self.change(move |tx, project| {
+            for path in entries.iter().map(|entry| &entry.file.path).chain(&gone) {
+                let sql = "delete from files where project = ?1 and path = ?2";
+                tx.execute(sql, (project, path.as_str()))?;
+            }
+            entries
+                .iter()
+                .try_for_each(|entry| insert(tx, project, entry))
+        })
+        .await
     }
 
     /// Notes that a file was touched and not changed.
     pub(super) async fn touch(&self, files: Vec<(String, u64, i64)>) -> Result<(), DbError> {
-        let project = self.project.clone();
-        self.db
-            .write(move |tx| {
-                let sql =
-                    "update files set size = ?3, mtime_ns = ?4 where project = ?1 and path = ?2";
-                files.iter().try_for_each(|(path, size, mtime)| {
-                    tx.execute(sql, (project.as_str(), path.as_str(), *size, *mtime))
-                        .map(drop)
-                })
+        self.change(move |tx, project| {
+            let sql = "update files set size = ?3, mtime_ns = ?4 where project = ?1 and path = ?2";
+            files.iter().try_for_each(|(path, size, mtime)| {
+                tx.execute(sql, (project, path.as_str(), *size, *mtime))
+                    .map(drop)
             })
-            .await
+        })
+        .await
     }
 
     /// Forgets everything: the index was lost.
     pub(super) async fn clear(&self) -> Result<(), DbError> {
-        let project = self.project.clone();
-        self.db
-            .write(move |tx| {
-                tx.execute("delete from files where project = ?1", (project.as_str(),))
-                    .map(drop)
-            })
-            .await
+        self.change(|tx, project| {
+            for table in ["files", "commits", "heads"] {
+                let sql = format!("delete from {table} where project = ?1");
+                tx.execute(&sql, (project,))?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Where a name is defined, exact spelling first.
@@ -234,12 +265,22 @@ impl Catalogue {
         .await
     }
 
+    /// Every other name of every note, with the note's path.
+    pub(crate) async fn aliases(&self) -> Result<Vec<(String, String)>, DbError> {
+        self.ask(|tx, project| {
+            let sql = "select a.alias, f.path from aliases a join files f on f.id = a.file_id
+                where f.project = ?1 and f.kind = 'note' order by f.path";
+            tx.query(sql, (project,), |row| Ok((row.get(0)?, row.get(1)?)))
+        })
+        .await
+    }
+
     /// Every link of every note.
     pub(crate) async fn links(&self) -> Result<Vec<LinkRow>, DbError> {
         self.ask(|tx, project| {
             let sql =
                 "select f.path, l.target, l.line from links l join files f on f.id = l.file_id
-                where f.project = ?1 order by f.path, l.line";
+                where f.project = ?1 and f.kind = 'note' order by f.path, l.line";
             tx.query(sql, (project,), |row| {
                 Ok(LinkRow {
                     path: row.get(0)?,
@@ -255,7 +296,7 @@ impl Catalogue {
     pub(crate) async fn tags(&self) -> Result<Vec<(String, String)>, DbError> {
         self.ask(|tx, project| {
             let sql = "select distinct t.tag, f.path from tags t join files f on f.id = t.file_id
-                where f.project = ?1 order by t.tag, f.path";
+                where f.project = ?1 and f.kind = 'note' order by t.tag, f.path";
             tx.query(sql, (project,), |row| Ok((row.get(0)?, row.get(1)?)))
         })
         .await
@@ -266,7 +307,7 @@ fn insert(tx: &Tx<'_>, project: &str, entry: &Entry) -> Result<(), DbError> {
     let Entry { file, parsed } = entry;
     tx.execute(
         "insert into files (project, path, size, mtime_ns, hash, kind, language, title) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        (project, file.path.as_str(), file.size, file.mtime_ns, file.hash.as_str(), word(file.kind), file.language.as_deref(), file.title.as_str()),
+        (project, file.path.as_str(), file.size, file.mtime_ns, file.hash.as_str(), file.kind.as_str(), file.language.as_deref(), file.title.as_str()),
     )?;
     let id = tx.last_insert_id();
     for symbol in &parsed.symbols {
@@ -292,6 +333,12 @@ fn insert(tx: &Tx<'_>, project: &str, entry: &Entry) -> Result<(), DbError> {
         tx.execute(
             "insert into links (file_id, target, heading, alias, line) values (?1, ?2, ?3, ?4, ?5)",
             values,
+        )?;
+    }
+    for alias in &parsed.aliases {
+        tx.execute(
+            "insert into aliases (file_id, alias) values (?1, ?2)",
+            (id, alias.as_str()),
         )?;
     }
     for tag in &parsed.tags {
@@ -321,20 +368,8 @@ fn file_row(row: &Row<'_>) -> Result<FileRow, DbError> {
         size: row.get(1)?,
         mtime_ns: row.get(2)?,
         hash: row.get(3)?,
-        kind: match row.text(4)? {
-            "note" => SourceKind::Note,
-            "code" => SourceKind::Code,
-            _ => SourceKind::Text,
-        },
+        kind: SourceKind::from_name(row.text(4)?).unwrap_or(SourceKind::Text),
         language: row.get(5)?,
         title: row.get(6)?,
     })
-}
-
-fn word(kind: SourceKind) -> &'static str {
-    match kind {
-        SourceKind::Note => "note",
-        SourceKind::Code => "code",
-        SourceKind::Text => "text",
-    }
 }

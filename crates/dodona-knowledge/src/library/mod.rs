@@ -1,9 +1,14 @@
 //! The projects that are searched, each with its index and its catalogue.
 
 mod catalogue;
+mod fresh;
+mod git;
+mod history;
 mod paths;
 mod scan;
 mod shelf;
+mod sync;
+mod watch;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,20 +19,31 @@ use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::ProjectId;
 use tokio::sync::Mutex;
 
+use crate::Options;
 pub(crate) use catalogue::{Definition, FileRow, LinkRow, Place};
-pub(crate) use shelf::{Shelf, Synced};
+pub(crate) use git::{Blamed, Commit, Git};
+pub(crate) use shelf::{COMMIT, Shelf, blocking, hash_of};
+pub(crate) use sync::Synced;
 
 /// The schema of the catalogue.
 pub(crate) const MIGRATIONS: &[Migration] = catalogue::MIGRATIONS;
 
 /// What the knowledge plugins share: one index for each project, so that scores compare.
-#[derive(Default)]
 pub(crate) struct Library {
+    options: Arc<Options>,
     place: OnceLock<(Db, PathBuf)>,
     shelves: Mutex<HashMap<ProjectId, Arc<Shelf>>>,
 }
 
 impl Library {
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            options: Arc::new(options),
+            place: OnceLock::new(),
+            shelves: Mutex::default(),
+        }
+    }
+
     /// Gives the library its database and its directory. The plugin `search` does so when it is
     /// activated.
     pub(crate) fn settle(&self, db: Db, dir: PathBuf) {
@@ -52,7 +68,8 @@ impl Library {
         if let Some(shelf) = shelves.get(&project.id) {
             return Ok(Arc::clone(shelf));
         }
-        let shelf = Shelf::open(project, db.clone(), &dir.join(project.id.as_str())).await?;
+        let (dir, options) = (dir.join(project.id.as_str()), Arc::clone(&self.options));
+        let shelf = Shelf::open(project, db.clone(), &dir, options).await?;
         let shelf = Arc::new(shelf);
         shelves.insert(project.id.clone(), Arc::clone(&shelf));
         Ok(shelf)

@@ -1,7 +1,8 @@
 //! Which files a project has.
 
+use std::collections::HashSet;
 use std::fs::Metadata;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use ignore::WalkBuilder;
@@ -46,9 +47,21 @@ impl Skipped {
     }
 }
 
-/// Every file that is not ignored, in the order of their paths.
-pub(super) fn walk(root: &Path, skipped: &mut Skipped) -> Vec<Found> {
-    let mut found = Vec::new();
+/// What a project has on the disk.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// Every file that is not ignored, in the order of their paths.
+    pub(super) files: Vec<Found>,
+    /// Every directory that is not ignored, the root included.
+    pub(super) dirs: HashSet<PathBuf>,
+    /// What was passed over.
+    pub(super) skipped: Skipped,
+}
+
+/// Looks at everything that is not ignored.
+pub(super) fn walk(root: &Path) -> Tree {
+    let mut tree = Tree::default();
+    let (found, skipped) = (&mut tree.files, &mut tree.skipped);
     // A `.gitignore` counts whether or not the project is a repository yet.
     for entry in WalkBuilder::new(root)
         .require_git(false)
@@ -59,7 +72,14 @@ pub(super) fn walk(root: &Path, skipped: &mut Skipped) -> Vec<Found> {
             skipped.unreadable += 1;
             continue;
         };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+        let Some(kind) = entry.file_type() else {
+            continue;
+        };
+        if kind.is_dir() {
+            tree.dirs.insert(entry.into_path());
+            continue;
+        }
+        if !kind.is_file() {
             continue;
         }
         let path = entry.path().strip_prefix(root).ok().and_then(Path::to_str);
@@ -78,7 +98,7 @@ pub(super) fn walk(root: &Path, skipped: &mut Skipped) -> Vec<Found> {
         });
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    found
+    tree
 }
 
 fn mtime_ns(metadata: &Metadata) -> i64 {
@@ -142,9 +162,13 @@ mod tests {
         write("latin.txt", b"caf\xe9");
         write("huge.txt", &vec![b'x'; 2 << 20]);
         write("app.min.js", "var a=1;".repeat(4000).as_bytes());
-        let mut skipped = Skipped::default();
-        let found = walk(root, &mut skipped);
-        let kept: Vec<&str> = found
+        let Tree {
+            files,
+            dirs,
+            mut skipped,
+        } = walk(root);
+        assert_eq!(dirs, HashSet::from([root.to_owned(), root.join("src")]));
+        let kept: Vec<&str> = files
             .iter()
             .filter(|file| read(root, &file.path, &mut skipped).is_some())
             .map(|file| file.path.as_str())

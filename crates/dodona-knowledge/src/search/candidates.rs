@@ -11,7 +11,7 @@ use tantivy::{DocAddress, Searcher, Term};
 
 use super::Question;
 use super::query::Plan;
-use super::schema::{Fields, kind_term};
+use super::schema::Fields;
 use super::tuning::Tuning;
 
 /// Whatever the limit, no more than this is looked at.
@@ -97,7 +97,7 @@ fn filters(fields: &Fields, question: &Question) -> Vec<Clause> {
     };
     if !question.kinds.is_empty() {
         let kinds = question.kinds.iter();
-        let any = kinds.map(|kind| (Occur::Should, exact(fields.kind, kind_term(*kind))));
+        let any = kinds.map(|kind| (Occur::Should, exact(fields.kind, kind.as_str())));
         clauses.push(unscored(Box::new(BooleanQuery::new(any.collect()))));
     }
     if let Some(language) = &question.language {

@@ -66,15 +66,6 @@ pub(super) fn register(index: &Index) {
     index.tokenizers().register(ANALYZER, analyzer::stemming());
 }
 
-/// The term of a kind.
-pub(super) fn kind_term(kind: SourceKind) -> &'static str {
-    match kind {
-        SourceKind::Note => "note",
-        SourceKind::Code => "code",
-        SourceKind::Text => "text",
-    }
-}
-
 impl Fields {
     /// The fields that are ranked, in the order of `Tuning`.
     pub(super) fn ranked(&self) -> [Field; FIELDS] {
@@ -96,7 +87,7 @@ impl Fields {
             doc.add_text(self.within, &file.path[..end]);
         }
         doc.add_text(self.within, &file.path);
-        doc.add_text(self.kind, kind_term(file.kind));
+        doc.add_text(self.kind, file.kind.as_str());
         if let Some(language) = file.language {
             doc.add_text(self.language, language);
         }
@@ -125,11 +116,7 @@ impl Fields {
         };
         Hit {
             path: text(self.path),
-            kind: match text(self.kind).as_str() {
-                "note" => SourceKind::Note,
-                "code" => SourceKind::Code,
-                _ => SourceKind::Text,
-            },
+            kind: SourceKind::from_name(&text(self.kind)).unwrap_or(SourceKind::Text),
             language: Some(text(self.language)).filter(|l| !l.is_empty()),
             title: text(self.title),
             heading: text(self.heading),

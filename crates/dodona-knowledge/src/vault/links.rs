@@ -10,16 +10,21 @@ pub(super) struct Links {
     by_path: HashMap<String, String>,
     /// By name alone.
     by_name: HashMap<String, Vec<String>>,
+    /// By another name that a note's frontmatter gives it.
+    by_alias: HashMap<String, Vec<String>>,
 }
 
 impl Links {
-    pub(super) fn new(notes: &[FileRow]) -> Self {
+    /// Of these notes, and of their aliases with the path of each.
+    pub(super) fn new(notes: &[FileRow], aliases: Vec<(String, String)>) -> Self {
         let mut links = Self {
             by_path: HashMap::new(),
             by_name: HashMap::new(),
+            by_alias: HashMap::new(),
         };
         for note in notes {
-            let path = without_ending(&note.path).to_lowercase();
+            let path = note.path.to_lowercase();
+            let path = without_ending(&path).to_owned();
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
             links
                 .by_name
@@ -28,29 +33,37 @@ impl Links {
                 .push(note.path.clone());
             links.by_path.insert(path, note.path.clone());
         }
+        for (alias, path) in aliases {
+            let alias = alias.trim().to_lowercase();
+            links.by_alias.entry(alias).or_default().push(path);
+        }
         links
     }
 
     /// The note that a link in `from` leads to: by its path from there, by its path from the
-    /// root, or by its name; of several with the name, the one nearest to `from` is meant.
+    /// root, by its name, or by another name it has; of several, the one nearest to `from` is meant.
     pub(super) fn resolve(&self, from: &str, target: &str) -> Option<&str> {
         let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let target = without_ending(target.trim().trim_start_matches('/')).to_lowercase();
-        let relative = join(&folder.to_lowercase(), &target);
+        let written = target.trim().to_lowercase();
+        let target = without_ending(written.trim_start_matches('/'));
+        let relative = join(&folder.to_lowercase(), target);
         let by_path = relative
             .and_then(|path| self.by_path.get(&path))
-            .or_else(|| self.by_path.get(&target));
+            .or_else(|| self.by_path.get(target));
         if let Some(path) = by_path {
             return Some(path);
         }
-        let named = self.by_name.get(&target)?;
+        let named = self
+            .by_name
+            .get(target)
+            .or_else(|| self.by_alias.get(&written))?;
         let nearness = |path: &&String| (shared(folder, path), std::cmp::Reverse(path.len()));
         named.iter().max_by_key(nearness).map(String::as_str)
     }
 }
 
 fn without_ending(path: &str) -> &str {
-    [".md", ".markdown", ".MD"]
+    [".md", ".markdown"]
         .iter()
         .find_map(|ending| path.strip_suffix(ending))
         .unwrap_or(path)
@@ -106,8 +119,11 @@ mod tests {
             "Über uns.md",
         ]
         .map(note);
-        let links = Links::new(&notes);
+        let aliases = [("Sign in", "web/login.md"), ("index", "Über uns.md")]
+            .map(|(alias, path)| (alias.to_owned(), path.to_owned()));
+        let links = Links::new(&notes, aliases.to_vec());
         let cases = [
+            ("index.md", "SIGN IN", Some("web/login.md")),
             ("index.md", "auth/login", Some("auth/Login.md")),
             ("auth/index.md", "Login", Some("auth/Login.md")),
             ("web/x.md", "login", Some("web/login.md")),

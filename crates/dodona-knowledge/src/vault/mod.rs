@@ -114,7 +114,7 @@ impl Vault {
     #[method(scope = "vault:read", tool(category = "vault"))]
     async fn backlinks(&self, ctx: &CallCtx, p: NoteParams) -> Result<Backlinks, CallError> {
         let shelf = self.fresh(ctx).await?;
-        let links = Links::new(&notes(&shelf).await?);
+        let links = Links::new(&notes(&shelf).await?, shelf.catalogue.aliases().await?);
         let all = shelf.catalogue.links().await?;
         let pointing = all
             .iter()
@@ -144,7 +144,7 @@ impl Vault {
     async fn graph(&self, ctx: &CallCtx) -> Result<Graph, CallError> {
         let shelf = self.fresh(ctx).await?;
         let notes = notes(&shelf).await?;
-        let links = Links::new(&notes);
+        let links = Links::new(&notes, shelf.catalogue.aliases().await?);
         let (mut edges, mut unresolved) = (Vec::new(), Vec::new());
         for link in &shelf.catalogue.links().await? {
             match links.resolve(&link.path, &link.target) {

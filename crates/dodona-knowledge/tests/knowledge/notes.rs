@@ -28,6 +28,28 @@ async fn backlinks_know_aliases_headings_paths_and_case() {
 }
 
 #[tokio::test]
+async fn a_link_may_use_any_name_of_a_note() {
+    let vault = TestProject::with(&[
+        (
+            "people/ada.md",
+            "---\naliases: [Ada Lovelace, the Countess]\n---\n# Ada\n",
+        ),
+        (
+            "index.md",
+            "By [[the countess]] and [[Ada Lovelace|her]].\n",
+        ),
+    ])
+    .await;
+    let found = vault
+        .call("vault.backlinks", json!({ "path": "people/ada.md" }))
+        .await
+        .unwrap();
+    assert_eq!(found["backlinks"].as_array().unwrap().len(), 2);
+    let graph = vault.call("vault.graph", json!({})).await.unwrap();
+    assert_eq!(graph["unresolved"], json!([]));
+}
+
+#[tokio::test]
 async fn the_graph_lists_links_that_lead_nowhere() {
     let graph = vault().await.call("vault.graph", json!({})).await.unwrap();
     assert_eq!(

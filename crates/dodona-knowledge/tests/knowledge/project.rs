@@ -1,10 +1,11 @@
 //! A project on a hub of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{Hub, HubConfig, Request};
+use dodona_hub::{CallStream, Hub, HubConfig, Request};
+use dodona_knowledge::Options;
 use dodona_proto::{CallError, Principal, Project, ProjectId, Scopes, Surface, UserId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -60,6 +61,15 @@ impl TestProject {
             .await
     }
 
+    pub(crate) async fn open(&self, method: &str, params: Value) -> CallStream {
+        let request = Request::new(alice(), method, params);
+        let request = Request {
+            project: Some(self.id.clone()),
+            ..request
+        };
+        self.hub.open(request).await.unwrap()
+    }
+
     /// Looks at the disk now, whenever it was looked at last.
     pub(crate) async fn index(&self) -> Value {
         self.call("search.index", json!({})).await.unwrap()
@@ -95,11 +105,19 @@ impl TestProject {
     }
 }
 
+/// The folder with the notes is what a file in the project names, if there is one.
+fn options() -> Options {
+    let named = |root: &Path| std::fs::read_to_string(root.join(".vault-root")).ok();
+    Options {
+        vault_root: Arc::new(move |root| Ok(named(root))),
+    }
+}
+
 async fn start(folder: &TempDir) -> (Hub, ProjectId) {
     let hub = Hub::start(
         &folder.path().join("data"),
         HubConfig::default(),
-        dodona_knowledge::plugins(),
+        dodona_knowledge::plugins(options()),
     )
     .await
     .unwrap();

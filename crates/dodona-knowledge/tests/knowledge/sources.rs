@@ -81,14 +81,14 @@ async fn the_index_follows_the_files() {
     .await;
     assert_eq!(
         project.index().await,
-        json!({ "files": 2, "changed": 2, "removed": 0, "skipped": 0 })
+        json!({ "files": 2, "notes": 1, "changed": 2, "removed": 0, "commits": 0, "skipped": 0 })
     );
     assert_eq!(project.find("water the tomatoes").await, ["notes/a.md:1-3"]);
     project.write("notes/a.md", "# Gardening\n\nPumpkins need sun.\n");
     project.remove("src/rules.rs");
     assert_eq!(
         project.index().await,
-        json!({ "files": 1, "changed": 1, "removed": 1, "skipped": 0 })
+        json!({ "files": 1, "notes": 1, "changed": 1, "removed": 1, "commits": 0, "skipped": 0 })
     );
     assert!(project.find("tomatoes").await.is_empty());
     assert!(project.find("evaluate rule").await.is_empty());

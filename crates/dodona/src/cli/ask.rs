@@ -9,6 +9,7 @@ use dodona_proto::{DoneStatus, ErrorCode, ExitKind, Item, ItemBody, Source};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::search;
 use crate::failure::Failure;
 use crate::live::Live;
 use crate::paint::{Paint, harmless};
@@ -191,12 +192,7 @@ impl Show {
         }
         let mut text = String::from("\n");
         for (index, source) in response.sources.iter().enumerate() {
-            let range = format!(
-                "{}:{}-{}",
-                harmless(&source.path),
-                source.line_start,
-                source.line_end
-            );
+            let range = search::place(source);
             let title = source
                 .title
                 .as_deref()

@@ -5,8 +5,12 @@ mod call;
 mod calls;
 mod cancel;
 mod completions;
+mod config;
 mod doctor;
+mod index;
+mod init;
 mod methods;
+mod notes;
 mod open;
 mod search;
 mod serve;
@@ -32,6 +36,8 @@ const STYLES: Styles = Styles::styled()
 
 const EXAMPLES: &str = "\
 Examples:
+  dodona ask \"How are rules evaluated?\"
+  dodona search \"journal recovery\"     passages of notes, code and history
   dodona methods                       what can be called
   dodona call echo.say text=hello      call it
   dodona call echo.count to=5          watch it work
@@ -83,7 +89,10 @@ enum When {
 enum Command {
     Ask(ask::Ask),
     Search(search::Search),
-    Index(search::Index),
+    Notes(notes::Notes),
+    Index(index::Index),
+    Init(init::Init),
+    Config(config::Config),
     Call(call::Call),
     Methods(methods::Methods),
     Serve(serve::Serve),
@@ -144,7 +153,10 @@ impl Cli {
         match self.command {
             Command::Ask(ask) => ask.run(&shell).await,
             Command::Search(search) => search.run(&shell).await,
+            Command::Notes(notes) => notes.run(&shell).await,
             Command::Index(index) => index.run(&shell).await,
+            Command::Init(init) => init.run(&shell),
+            Command::Config(config) => config.run(&shell),
             Command::Call(call) => call.run(&shell).await,
             Command::Methods(methods) => methods.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,

@@ -1,17 +1,15 @@
-//! `dodona search` and `dodona index`.
+//! `dodona search`.
 
 use std::fmt::Write as _;
 use std::io;
 
 use clap::Args;
-use dodona_proto::{ItemBody, Source};
+use dodona_proto::{Source, SourceKind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::live::Live;
 use crate::paint::{Paint, harmless};
-use crate::session::{Ask, Session};
 use crate::shell::Shell;
 
 const SEARCH_EXAMPLES: &str = "\
@@ -31,8 +29,8 @@ pub(crate) struct Search {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
     limit: u32,
 
-    /// Only this kind: note, code or text; may be given several times
-    #[arg(long, value_name = "KIND", value_parser = ["note", "code", "text"])]
+    /// Only this kind: note, code, text or commit; may be given several times
+    #[arg(long, value_name = "KIND", value_parser = ["note", "code", "text", "commit"])]
     kind: Vec<String>,
 
     /// Print JSON for programs
@@ -49,8 +47,9 @@ struct Passage {
     score: f32,
 }
 
+/// What a search answers.
 #[derive(Deserialize)]
-struct Passages {
+pub(super) struct Passages {
     passages: Vec<Passage>,
 }
 
@@ -60,17 +59,36 @@ impl Search {
         let params = json!({ "query": self.query, "limit": self.limit, "kinds": self.kind });
         let found = session.ask::<Passages>("search.query", params).await;
         session.close().await;
-        let Passages { passages } = found?;
-        let text = match self.json {
-            true => json!(passages).to_string() + "\n",
-            false => list(&passages, Paint::of(&io::stdout())),
-        };
-        super::print(&text)
+        super::print(&show(found?, self.json))
+    }
+}
+
+/// Passages, for people or for programs.
+pub(super) fn show(Passages { passages }: Passages, as_json: bool) -> String {
+    match as_json {
+        true => json!(passages).to_string() + "\n",
+        false => list(&passages, Paint::of(&io::stdout())),
     }
 }
 
 /// How many lines of a passage are shown.
 const LINES: usize = 4;
+
+/// Where a source is, for people.
+pub(super) fn place(source: &Source) -> String {
+    match source.kind {
+        SourceKind::Commit => {
+            let id = source.path.trim_start_matches("commit:");
+            format!("commit {}", harmless(id.get(..12).unwrap_or(id)))
+        }
+        _ => format!(
+            "{}:{}-{}",
+            harmless(&source.path),
+            source.line_start,
+            source.line_end
+        ),
+    }
+}
 
 fn list(passages: &[Passage], paint: Paint) -> String {
     if passages.is_empty() {
@@ -83,12 +101,7 @@ fn list(passages: &[Passage], paint: Paint) -> String {
         ..
     } in passages
     {
-        let place = format!(
-            "{}:{}-{}",
-            harmless(&source.path),
-            source.line_start,
-            source.line_end
-        );
+        let place = place(source);
         let title = source.title.as_deref().unwrap_or_default();
         let _ = writeln!(
             text,
@@ -105,92 +118,4 @@ fn list(passages: &[Passage], paint: Paint) -> String {
         }
     }
     text
-}
-
-const INDEX_EXAMPLES: &str = "\
-Examples:
-  dodona index             bring the index of this project in step with its files
-  dodona index --json";
-
-/// Bring the search index of the project in step with its files
-#[derive(Debug, Args)]
-#[command(after_help = INDEX_EXAMPLES)]
-pub(crate) struct Index {
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Summary {
-    files: u64,
-    changed: u64,
-    removed: u64,
-    skipped: u64,
-}
-
-impl Index {
-    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
-        let session = shell.session_in_project().await?;
-        let live = if self.json {
-            Live::none()
-        } else {
-            Live::start()
-        };
-        let summary = tokio::select! {
-            biased;
-            summary = follow(&session, &live) => summary,
-            () = shell.interrupt.requested() => Err(shell.cancelled(None)),
-        };
-        live.end();
-        session.close().await;
-        let summary = summary?;
-        let text = match self.json {
-            true => json!(summary).to_string() + "\n",
-            false => {
-                let Summary {
-                    files,
-                    changed,
-                    removed,
-                    skipped,
-                } = summary;
-                format!(
-                    "{files} files · {changed} changed · {removed} removed · {skipped} skipped\n"
-                )
-            }
-        };
-        super::print(&text)
-    }
-}
-
-async fn follow(session: &Session, live: &Live) -> Result<Summary, Failure> {
-    let mut items = session.open(Ask::new("search.index", json!({}))).await?;
-    let mut summary = None;
-    let mut failure = None;
-    while let Some(next) = items.next().await? {
-        for item in next {
-            let Ok(item) = item.to_item() else { continue };
-            match item.body {
-                ItemBody::Progress {
-                    message,
-                    percentage,
-                } => live.progress(item.plugin_path.as_str(), &message, percentage),
-                ItemBody::Data { data, .. } => summary = serde_json::from_value(data).ok(),
-                ItemBody::Error {
-                    error,
-                    code,
-                    recoverable: false,
-                } => failure = Some(Failure::new(code.exit(), error)),
-                _ => {}
-            }
-        }
-    }
-    match (summary, failure) {
-        (Some(summary), None) => Ok(summary),
-        (_, Some(failure)) => Err(failure),
-        (None, None) => Err(Failure::new(
-            dodona_proto::ExitKind::Failed,
-            "the index was not brought in step",
-        )),
-    }
 }

@@ -1,92 +1,184 @@
 //! Every key there is.
 
 use std::collections::HashMap;
+use std::path::{Component, Path};
 use std::time::Duration;
 
-use dodona_hub::{HubConfig, Limit};
+use dodona_hub::Limit;
 use dodona_proto::PluginName;
 use toml::de::DeValue;
 
-use super::article;
+use super::{Settings, article};
 use crate::quantity;
 
 /// One key: adding a setting is adding a row to [`KEYS`] and to the reference.
 pub(super) struct Key {
-    /// Its dotted name; a part `*` stands for a plugin's name.
+    /// Its dotted name; a part `*` stands for a name that the user chooses.
     pub(super) name: &'static str,
+    /// Who may set it.
+    pub(super) scope: Scope,
     kind: Kind,
+    /// What it means, as the reference and a new file tell it.
+    pub(super) about: &'static str,
+}
+
+/// Who may set a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The user alone: it concerns the whole process, or where secrets go.
+    User,
+    /// The user, and a project for itself.
+    Project,
 }
 
 /// What a key takes, and where it goes.
 enum Kind {
-    Time(fn(&mut HubConfig) -> &mut Duration),
-    Size(fn(&mut HubConfig) -> &mut u64),
-    MemorySize(fn(&mut HubConfig) -> &mut usize),
-    Count(fn(&mut HubConfig) -> &mut u32),
-    Depth(fn(&mut HubConfig) -> &mut usize),
+    Time(fn(&mut Settings) -> &mut Duration),
+    Size(fn(&mut Settings) -> &mut u64),
+    MemorySize(fn(&mut Settings) -> &mut usize),
+    Count(fn(&mut Settings) -> &mut u32),
+    Depth(fn(&mut Settings) -> &mut usize),
     PluginLimit(Limits, fn(&mut Limit) -> &mut u32),
+    Folder(fn(&mut Settings) -> &mut Option<String>),
+    Text(fn(&mut Settings) -> &mut Option<String>),
 }
 
-type Limits = fn(&mut HubConfig) -> &mut HashMap<PluginName, Limit>;
+type Limits = fn(&mut Settings) -> &mut HashMap<PluginName, Limit>;
 
-const fn key(name: &'static str, kind: Kind) -> Key {
-    Key { name, kind }
+const fn user(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key {
+        name,
+        scope: Scope::User,
+        kind,
+        about,
+    }
+}
+
+const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key {
+        name,
+        scope: Scope::Project,
+        kind,
+        about,
+    }
 }
 
 /// The keys, in the order of the reference.
 pub(super) const KEYS: &[Key] = {
-    use Kind::{Count, Depth, MemorySize, PluginLimit, Size, Time};
-    const PLUGIN: Limits = |config| &mut config.limits.plugin;
-    const USER_AND_PLUGIN: Limits = |config| &mut config.limits.user_and_plugin;
+    use Kind::{Count, Depth, Folder, MemorySize, PluginLimit, Size, Text, Time};
+    const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
+    const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
     &[
-        key("calls.unary_timeout", Time(|c| &mut c.unary_timeout)),
-        key("calls.stream_timeout", Time(|c| &mut c.stream_timeout)),
-        key("calls.stream_grace", Time(|c| &mut c.stream_grace)),
-        key(
+        user(
+            "calls.unary_timeout",
+            Time(|s| &mut s.hub.unary_timeout),
+            "how long a call with one result may take where neither the method nor the caller says",
+        ),
+        user(
+            "calls.stream_timeout",
+            Time(|s| &mut s.hub.stream_timeout),
+            "the same for a streaming call",
+        ),
+        user(
+            "calls.stream_grace",
+            Time(|s| &mut s.hub.stream_grace),
+            "how long a stream that nobody reads goes on",
+        ),
+        user(
             "calls.activation_timeout",
-            Time(|c| &mut c.activation_timeout),
+            Time(|s| &mut s.hub.activation_timeout),
+            "how long a plugin may take to activate",
         ),
-        key("limits.nested", Count(|c| &mut c.limits.nested)),
-        key(
+        user(
+            "limits.nested",
+            Count(|s| &mut s.hub.limits.nested),
+            "how many calls below one root call may run at once",
+        ),
+        user(
             "limits.params_size",
-            MemorySize(|c| &mut c.limits.params_bytes),
+            MemorySize(|s| &mut s.hub.limits.params_bytes),
+            "the largest parameters that are accepted from outside",
         ),
-        key("limits.params_depth", Depth(|c| &mut c.limits.params_depth)),
-        key(
+        user(
+            "limits.params_depth",
+            Depth(|s| &mut s.hub.limits.params_depth),
+            "the deepest that such parameters may nest",
+        ),
+        user(
             "limits.user.per_second",
-            Count(|c| &mut c.limits.user.per_second),
+            Count(|s| &mut s.hub.limits.user.per_second),
+            "each user's calls a second in the long run; `0` is no bound, here and below",
         ),
-        key("limits.user.burst", Count(|c| &mut c.limits.user.burst)),
-        key(
+        user(
+            "limits.user.burst",
+            Count(|s| &mut s.hub.limits.user.burst),
+            "each user's calls at once after a pause",
+        ),
+        user(
             "limits.user.concurrent",
-            Count(|c| &mut c.limits.user.concurrent),
+            Count(|s| &mut s.hub.limits.user.concurrent),
+            "each user's calls that run at the same time",
         ),
-        key(
+        user(
             "limits.plugin.*.per_second",
             PluginLimit(PLUGIN, |limit| &mut limit.per_second),
+            "all calls of one plugin's methods, a second in the long run",
         ),
-        key(
+        user(
             "limits.plugin.*.burst",
             PluginLimit(PLUGIN, |limit| &mut limit.burst),
+            "the same, at once after a pause; `0` is as many as in a second",
         ),
-        key(
+        user(
             "limits.plugin.*.concurrent",
             PluginLimit(PLUGIN, |limit| &mut limit.concurrent),
+            "the same, at the same time",
         ),
-        key(
+        user(
             "limits.user_and_plugin.*.per_second",
             PluginLimit(USER_AND_PLUGIN, |limit| &mut limit.per_second),
+            "each user's calls of one plugin's methods, a second in the long run",
         ),
-        key(
+        user(
             "limits.user_and_plugin.*.burst",
             PluginLimit(USER_AND_PLUGIN, |limit| &mut limit.burst),
+            "the same, at once after a pause; `0` is as many as in a second",
         ),
-        key(
+        user(
             "limits.user_and_plugin.*.concurrent",
             PluginLimit(USER_AND_PLUGIN, |limit| &mut limit.concurrent),
+            "the same, at the same time",
         ),
-        key("journal.max_age", Time(|c| &mut c.retention.max_age)),
-        key("journal.max_size", Size(|c| &mut c.retention.max_bytes)),
+        user(
+            "journal.max_age",
+            Time(|s| &mut s.hub.retention.max_age),
+            "what is older is forgotten",
+        ),
+        user(
+            "journal.max_size",
+            Size(|s| &mut s.hub.retention.max_bytes),
+            "when the journal is larger, the oldest entries are forgotten",
+        ),
+        project(
+            "vault.root",
+            Folder(|s| &mut s.project.vault_root),
+            "the folder of the project that holds its notes; Markdown elsewhere is plain text then. Without it every Markdown file is a note",
+        ),
+        user(
+            "embeddings.url",
+            Text(|s| &mut s.embeddings.url),
+            "an OpenAI-compatible server that makes embeddings, such as `http://127.0.0.1:11434/v1`; search then fuses nearness of meaning with its own ranking. Without it nothing leaves the machine",
+        ),
+        user(
+            "embeddings.model",
+            Text(|s| &mut s.embeddings.model),
+            "the model that makes them; needed with `embeddings.url`",
+        ),
+        user(
+            "embeddings.key_env",
+            Text(|s| &mut s.embeddings.key_env),
+            "the environment variable that holds the key for that server",
+        ),
     ]
 };
 
@@ -120,19 +212,19 @@ impl Key {
     /// Takes a value over, or tells what would have been one.
     pub(super) fn set(
         &self,
-        config: &mut HubConfig,
+        settings: &mut Settings,
         path: &[&str],
         value: &DeValue<'_>,
     ) -> Result<(), String> {
         match &self.kind {
-            Kind::Time(field) => *field(config) = time(value)?,
-            Kind::Size(field) => *field(config) = size(value)?,
+            Kind::Time(field) => *field(settings) = time(value)?,
+            Kind::Size(field) => *field(settings) = size(value)?,
             Kind::MemorySize(field) => {
-                *field(config) = usize::try_from(size(value)?)
+                *field(settings) = usize::try_from(size(value)?)
                     .map_err(|_| "more than this machine can hold".to_owned())?;
             }
-            Kind::Count(field) => *field(config) = count(value)?,
-            Kind::Depth(field) => *field(config) = count(value)? as usize,
+            Kind::Count(field) => *field(settings) = count(value)?,
+            Kind::Depth(field) => *field(settings) = count(value)? as usize,
             Kind::PluginLimit(limits, field) => {
                 let name = path.get(2).copied().unwrap_or_default();
                 let plugin = PluginName::new(name).map_err(|error| error.to_string())?;
@@ -141,26 +233,74 @@ impl Key {
                     burst: 0,
                     concurrent: 0,
                 };
-                *field(limits(config).entry(plugin).or_insert(unbounded)) = count(value)?;
+                *field(limits(settings).entry(plugin).or_insert(unbounded)) = count(value)?;
             }
+            Kind::Folder(field) => *field(settings) = Some(folder(value)?),
+            Kind::Text(field) => *field(settings) = Some(text(value)?),
         }
         Ok(())
     }
 
-    /// The default, as it would be written.
-    #[cfg(test)]
-    pub(super) fn default(&self) -> String {
-        let mut config = HubConfig::default();
-        match &self.kind {
-            Kind::Time(field) => format!("{:?}", quantity::show_duration(*field(&mut config))),
-            Kind::Size(field) => format!("{:?}", quantity::show_size(*field(&mut config))),
-            Kind::MemorySize(field) => {
-                format!("{:?}", quantity::show_size(*field(&mut config) as u64))
+    /// The value that is in force, as it would be written; `None` where there is none. What
+    /// stands for `*` is `name`.
+    pub(super) fn show(&self, settings: &mut Settings, name: &str) -> Option<String> {
+        let quoted = |text: String| format!("{text:?}");
+        Some(match &self.kind {
+            Kind::Time(field) => quoted(quantity::show_duration(*field(settings))),
+            Kind::Size(field) => quoted(quantity::show_size(*field(settings))),
+            Kind::MemorySize(field) => quoted(quantity::show_size(*field(settings) as u64)),
+            Kind::Count(field) => field(settings).to_string(),
+            Kind::Depth(field) => field(settings).to_string(),
+            Kind::PluginLimit(limits, field) => {
+                let plugin = PluginName::new(name).ok()?;
+                field(limits(settings).get_mut(&plugin)?).to_string()
             }
-            Kind::Count(field) => field(&mut config).to_string(),
-            Kind::Depth(field) => field(&mut config).to_string(),
-            Kind::PluginLimit(..) => "0".to_owned(),
+            Kind::Folder(field) | Kind::Text(field) => quoted(field(settings).clone()?),
+        })
+    }
+
+    /// The default, as it would be written; a bound that is not set is 0.
+    pub(super) fn default(&self) -> Option<String> {
+        match &self.kind {
+            Kind::PluginLimit(..) => Some("0".to_owned()),
+            _ => self.show(&mut Settings::default(), ""),
         }
+    }
+
+    /// A value to start from, where there is no default.
+    pub(super) fn example(&self) -> &'static str {
+        match self.kind {
+            Kind::Folder(_) => "\"notes\"",
+            _ => "\"\"",
+        }
+    }
+
+    /// Whether the user chooses a part of its name.
+    pub(super) fn is_open(&self) -> bool {
+        self.name.contains('*')
+    }
+}
+
+fn text(value: &DeValue<'_>) -> Result<String, String> {
+    match value.as_str() {
+        Some(text) if !text.trim().is_empty() => Ok(text.to_owned()),
+        Some(_) => Err("is empty; leave the key out instead".to_owned()),
+        None => Err(format!("expected a text, not {}", article(value))),
+    }
+}
+
+/// A folder below the project: nothing can point outside of it.
+fn folder(value: &DeValue<'_>) -> Result<String, String> {
+    let named = text(value)?;
+    let inside = Path::new(&named)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    match inside {
+        true => Ok(named
+            .trim_start_matches("./")
+            .trim_end_matches('/')
+            .to_owned()),
+        false => Err("must be a folder below the project, without `..`".to_owned()),
     }
 }
 

@@ -1,10 +1,12 @@
-//! The settings in `config.toml`.
+//! The settings in `config.toml`, the user's and a project's.
 //!
-//! The file is read strictly: what is not a known key, or not a value of its kind, is a fault that
+//! A file is read strictly: what is not a known key, or not a value of its kind, is a fault that
 //! is shown with its line. All faults are found in one reading. [`keys::KEYS`] lists what there is.
 
 mod keys;
+mod show;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +18,8 @@ use toml::de::{DeTable, DeValue};
 use crate::excerpt::{self, Fault};
 use crate::nearest::nearest;
 use crate::paint::Paint;
-use keys::KEYS;
+use keys::{KEYS, Key, Scope};
+pub(crate) use show::{Entry, entries, new_file};
 
 /// Settings that cannot be used.
 #[derive(Debug, Error)]
@@ -58,52 +61,155 @@ fn lines(path: &Path, text: &str, faults: &[Fault]) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// The settings in a file. Without the file they are the defaults.
-pub(crate) fn load(path: &Path) -> Result<HubConfig, ConfigError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HubConfig::default()),
-        Err(source) => {
-            let path = path.to_owned();
-            return Err(ConfigError::Read { path, source });
-        }
-    };
-    let (config, faults) = parse(&text);
-    if faults.is_empty() {
-        return Ok(config);
+/// Everything that can be set.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// Calls, limits, the journal.
+    pub(crate) hub: HubConfig,
+    /// What a project may set for itself.
+    pub(crate) project: ProjectSettings,
+    /// Where embeddings come from.
+    pub(crate) embeddings: EmbeddingSettings,
+}
+
+/// What a project may set for itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProjectSettings {
+    /// The folder with its notes.
+    pub(crate) vault_root: Option<String>,
+}
+
+/// Where embeddings come from, if from anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct EmbeddingSettings {
+    /// The server.
+    pub(crate) url: Option<String>,
+    /// The model.
+    pub(crate) model: Option<String>,
+    /// The variable with the key.
+    pub(crate) key_env: Option<String>,
+}
+
+/// Which file a setting is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// The user's.
+    User,
+    /// The project's, which wins where it may set a key at all.
+    Project,
+}
+
+/// Where a setting was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// In which file.
+    pub(crate) layer: Layer,
+    /// In which line.
+    pub(crate) line: usize,
+}
+
+/// A project's own file.
+pub(crate) fn project_file(root: &Path) -> PathBuf {
+    root.join(".dodona").join("config.toml")
+}
+
+/// The user's settings. Without the file they are the defaults.
+pub(crate) fn load(path: &Path) -> Result<Settings, ConfigError> {
+    let mut reading = Reading::default();
+    reading.file(path, Layer::User)?;
+    Ok(reading.settings)
+}
+
+/// What is in force in a project, and where each key that somebody set was set.
+pub(crate) fn load_with_project(
+    user: &Path,
+    root: Option<&Path>,
+) -> Result<(Settings, BTreeMap<String, Origin>), ConfigError> {
+    let mut reading = Reading::default();
+    reading.file(user, Layer::User)?;
+    if let Some(root) = root {
+        reading.file(&project_file(root), Layer::Project)?;
     }
-    let paint = Paint::of(&io::stderr());
-    let drawn = excerpt::draw(&path.display().to_string(), &text, &faults, paint);
-    let path = path.to_owned();
-    Err(ConfigError::Wrong {
-        path,
-        text,
-        faults,
-        drawn,
-    })
+    Ok((reading.settings, reading.origins))
 }
 
 /// The settings, and what is wrong with the text they are in.
-fn parse(text: &str) -> (HubConfig, Vec<Fault>) {
+#[cfg(test)]
+fn parse(text: &str, layer: Layer) -> (Settings, Vec<Fault>) {
     let mut reading = Reading::default();
-    match DeTable::parse(text) {
-        Ok(table) => reading.table(table.get_ref(), &mut Vec::new()),
-        Err(error) => reading.faults.push(Fault {
-            span: error.span().unwrap_or(0..0),
-            message: error.message().to_owned(),
-            hint: None,
-        }),
-    }
-    (reading.config, reading.faults)
+    reading.text(text, layer);
+    (reading.settings, reading.faults)
 }
 
-#[derive(Default)]
-struct Reading {
-    config: HubConfig,
+/// Files as they are read one over the other.
+struct Reading<'f> {
+    text: &'f str,
+    layer: Layer,
+    settings: Settings,
+    origins: BTreeMap<String, Origin>,
     faults: Vec<Fault>,
 }
 
-impl Reading {
+impl Default for Reading<'_> {
+    fn default() -> Self {
+        Self {
+            text: "",
+            layer: Layer::User,
+            settings: Settings::default(),
+            origins: BTreeMap::new(),
+            faults: Vec::new(),
+        }
+    }
+}
+
+impl Reading<'_> {
+    /// Reads a file over what was read before; one that is not there says nothing.
+    fn file(&mut self, path: &Path, layer: Layer) -> Result<(), ConfigError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(source) => {
+                let path = path.to_owned();
+                return Err(ConfigError::Read { path, source });
+            }
+        };
+        self.text(&text, layer);
+        let faults = std::mem::take(&mut self.faults);
+        if faults.is_empty() {
+            return Ok(());
+        }
+        let paint = Paint::of(&io::stderr());
+        let drawn = excerpt::draw(&path.display().to_string(), &text, &faults, paint);
+        let path = path.to_owned();
+        Err(ConfigError::Wrong {
+            path,
+            text,
+            faults,
+            drawn,
+        })
+    }
+
+    fn text(&mut self, text: &str, layer: Layer) {
+        let mut reading = Reading {
+            text,
+            layer,
+            settings: std::mem::take(&mut self.settings),
+            origins: std::mem::take(&mut self.origins),
+            faults: std::mem::take(&mut self.faults),
+        };
+        match DeTable::parse(text) {
+            Ok(table) => reading.table(table.get_ref(), &mut Vec::new()),
+            Err(error) => reading.faults.push(Fault {
+                span: error.span().unwrap_or(0..0),
+                message: error.message().to_owned(),
+                hint: None,
+            }),
+        }
+        self.settings = reading.settings;
+        self.origins = reading.origins;
+        self.faults = reading.faults;
+    }
+
     /// Reads the keys of a table that is at `path`.
     fn table<'t>(&mut self, table: &'t DeTable<'t>, path: &mut Vec<&'t str>) {
         for (key, value) in table {
@@ -123,12 +229,12 @@ impl Reading {
         let known = KEYS.iter().find(|key| key.matches(path));
         let has_below = KEYS.iter().any(|key| key.is_below(path));
         match (known, value.get_ref()) {
-            (Some(key), value_at) => {
-                if let Err(expected) = key.set(&mut self.config, path, value_at) {
-                    let message = format!("`{name}`: {expected}");
-                    self.fault(value.span(), message, None);
-                }
+            (Some(known), _) if self.layer == Layer::Project && known.scope == Scope::User => {
+                let message = format!("`{name}` cannot be set by a project");
+                let hint = "set it in your own `config.toml`; `dodona config path` tells where";
+                self.fault(key.span(), message, Some(hint.to_owned()));
             }
+            (Some(known), value_at) => self.set(known, path, value, value_at),
             (None, DeValue::Table(table)) if has_below => self.table(table, path),
             (None, other) if has_below => {
                 let message = format!("`{name}` is a table, not {}", article(other));
@@ -139,6 +245,24 @@ impl Reading {
                 let message = format!("there is no setting `{name}`");
                 self.fault(key.span(), message, Some(meant(path)));
             }
+        }
+    }
+
+    fn set(
+        &mut self,
+        key: &Key,
+        path: &[&str],
+        value: &Spanned<DeValue<'_>>,
+        value_at: &DeValue<'_>,
+    ) {
+        let name = path.join(".");
+        match key.set(&mut self.settings, path, value_at) {
+            Ok(()) => {
+                let (line, _) = excerpt::line_and_column(self.text, value.span().start);
+                let layer = self.layer;
+                self.origins.insert(name, Origin { layer, line });
+            }
+            Err(expected) => self.fault(value.span(), format!("`{name}`: {expected}"), None),
         }
     }
 

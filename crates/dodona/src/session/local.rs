@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{CallStream, Hub, HubConfig, LOCAL_USER, Request, StartError};
+use dodona_hub::{CallStream, Hub, LOCAL_USER, Request, StartError};
 use dodona_proto::{CallError, Principal, ProjectId, Scopes, Surface, UserId};
 use serde_json::Value;
 
 use super::Ask;
-use crate::config;
+use crate::config::{self, Settings};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::owner::{OwnerError, OwnerNote, Ownership};
@@ -42,22 +42,22 @@ impl Local {
     /// Takes the home, if nobody has it, and starts a hub on it.
     pub(crate) async fn start(home: &Home) -> Result<Self, StartFailure> {
         home.create()?;
-        let config = config::load(&home.config_file())?;
+        let settings = config::load(&home.config_file())?;
         let ownership = match Ownership::take(&home.data) {
             Ok(ownership) => ownership,
             Err(OwnerError::Held { note }) => return Err(StartFailure::Held(note)),
             Err(error) => return Err(error.into()),
         };
-        Ok(Self::on(home, config, ownership).await?)
+        Ok(Self::on(home, settings, ownership).await?)
     }
 
     /// Starts a hub on a home that this process owns already.
     pub(super) async fn on(
         home: &Home,
-        config: HubConfig,
+        settings: Settings,
         ownership: Ownership,
     ) -> Result<Self, StartError> {
-        let hub = Hub::start(&home.data, config, plugins::all()).await?;
+        let hub = Hub::start(&home.data, settings.hub, plugins::all(home)).await?;
         Ok(Self {
             hub,
             ownership,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{CallStream, CancelTarget, HubConfig, StartError, StoredItem};
+use dodona_hub::{CallStream, CancelTarget, StartError, StoredItem};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, Project, ProjectId, StreamId,
 };
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::config::Settings;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::owner::{OwnerError, OwnerNote, Ownership};
@@ -82,10 +83,10 @@ impl Session {
     /// A session on a home that this process owns already.
     pub(crate) async fn own(
         home: &Home,
-        config: HubConfig,
+        settings: Settings,
         ownership: Ownership,
     ) -> Result<Self, StartError> {
-        let local = Local::on(home, config, ownership).await?;
+        let local = Local::on(home, settings, ownership).await?;
         Ok(Self {
             hub: Backend::Local(Box::new(local)),
             project: None,

@@ -120,7 +120,7 @@ fn an_index_tells_what_changed() {
     let root = project(&home);
     let first = home.run(&["index", "--project", root]);
     assert_eq!(
-        first.stdout, "2 files · 2 changed · 0 removed · 0 skipped\n",
+        first.stdout, "2 files · 1 note · 2 changed · 0 removed · 0 skipped\n",
         "{}",
         first.stderr
     );
@@ -128,6 +128,6 @@ fn an_index_tells_what_changed() {
     let summary: Value = serde_json::from_str(&second.stdout).unwrap();
     assert_eq!(
         summary,
-        json!({ "files": 2, "changed": 0, "removed": 0, "skipped": 0 })
+        json!({ "files": 2, "notes": 1, "changed": 0, "removed": 0, "commits": 0, "skipped": 0 })
     );
 }

@@ -12,6 +12,8 @@ mod doctor;
 mod harness;
 mod help;
 mod methods;
+mod notes;
 mod serve;
+mod settings;
 #[cfg(unix)]
 mod signals;

@@ -83,3 +83,32 @@ fn a_second_ctrl_c_ends_at_once() {
     });
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn a_watched_index_takes_in_changes_until_ctrl_c() {
+    let home = Home::new();
+    let project = home.path().with_file_name("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("a.md"), "# Apples\n").unwrap();
+    let mut child = home
+        .command(&["index", "--watch", "--project", "project"])
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(
+        line,
+        "1 file · 1 note · 1 changed · 0 removed · 0 skipped\n"
+    );
+    fs::write(project.join("b.md"), "# Pears\n").unwrap();
+    line.clear();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(
+        line,
+        "2 files · 2 notes · 1 changed · 0 removed · 0 skipped\n"
+    );
+    interrupt(&child);
+    let (told, status) = rest(&mut child);
+    assert_eq!(status.code(), Some(0), "{told}");
+}

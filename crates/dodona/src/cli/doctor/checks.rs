@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use dodona_hub::HubConfig;
 use dodona_proto::{PluginState, PluginStatus};
 use dodona_store::{DatabaseReport, DbError, Durability, Store};
 use serde::Deserialize;
@@ -10,7 +9,7 @@ use serde_json::json;
 
 use super::finding::Finding;
 use super::machine;
-use crate::config::{self, ConfigError};
+use crate::config::{self, ConfigError, Settings};
 use crate::failure::in_full;
 use crate::home::{self, Home};
 use crate::owner::{OwnerError, OwnerNote, Ownership};
@@ -59,7 +58,7 @@ fn places(home: &Home) -> Vec<Finding> {
 }
 
 /// The settings, or the defaults where they have faults.
-fn settings(file: &Path) -> (HubConfig, Finding) {
+fn settings(file: &Path) -> (Settings, Finding) {
     const CHECK: &str = "settings";
     match config::load(file) {
         Ok(config) if file.exists() => (config, Finding::ok(CHECK, file.display().to_string())),
@@ -72,7 +71,7 @@ fn settings(file: &Path) -> (HubConfig, Finding) {
                 }
             };
             let finding = Finding::wrong(CHECK, in_full(&error), advice);
-            (HubConfig::default(), finding)
+            (Settings::default(), finding)
         }
     }
 }
@@ -105,7 +104,7 @@ impl Owner {
     }
 }
 
-async fn owner(home: &Home, config: HubConfig) -> (Owner, Vec<Finding>) {
+async fn owner(home: &Home, config: Settings) -> (Owner, Vec<Finding>) {
     const CHECK: &str = "owner";
     let ownership = match Ownership::take(&home.data) {
         Ok(ownership) => ownership,
@@ -155,9 +154,9 @@ async fn other_owner(home: &Home, note: Option<OwnerNote>) -> (Owner, Finding) {
 }
 
 /// Reads all of every database, and changes none.
-async fn databases(home: &Home, config: HubConfig, access: Access) -> Vec<Finding> {
+async fn databases(home: &Home, config: Settings, access: Access) -> Vec<Finding> {
     const ENGINE: &str = "engine";
-    let store = match Store::open(&home.data, config.store) {
+    let store = match Store::open(&home.data, config.hub.store) {
         Ok(store) => store,
         Err(error) => return vec![Finding::wrong(ENGINE, in_full(&error), "update dodona")],
     };

@@ -1,0 +1,237 @@
+//! `dodona notes`.
+
+use std::fmt::Write as _;
+use std::io;
+
+use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::search;
+use crate::failure::Failure;
+use crate::paint::{Paint, harmless};
+use crate::session::Session;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  dodona notes list docs
+  dodona notes search \"why sqlite\"
+  dodona notes backlinks docs/concepts.md
+  dodona notes links --broken";
+
+/// Read the project's notes: list, search, links and tags
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Notes {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the notes, or those of a folder and everything below it
+    List {
+        /// The folder
+        folder: Option<String>,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a note as it is
+    Read {
+        /// The note, below the project's root
+        path: String,
+    },
+    /// Find the passages of notes that match, best first
+    Search {
+        /// A question, or words
+        query: String,
+        /// How many passages at most
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
+        limit: u32,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the places that link to a note
+    Backlinks {
+        /// The note, below the project's root
+        path: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// List how the notes are linked
+    Links {
+        /// Only links that lead nowhere
+        #[arg(long)]
+        broken: bool,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the tags, with the notes that have them
+    Tags {
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct NoteRef {
+    path: String,
+    title: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenLink {
+    path: String,
+    line: u32,
+    target: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Edge {
+    from: String,
+    to: String,
+}
+
+#[derive(Deserialize)]
+struct Graph {
+    edges: Vec<Edge>,
+    unresolved: Vec<WrittenLink>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Tag {
+    tag: String,
+    notes: Vec<String>,
+}
+
+impl Notes {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        let session = shell.session_in_project().await?;
+        let paint = Paint::of(&io::stdout());
+        let told = tokio::select! {
+            biased;
+            told = self.command.on(&session, paint) => told,
+            () = shell.interrupt.requested() => Err(shell.cancelled(None)),
+        };
+        session.close().await;
+        super::print(&told?)
+    }
+}
+
+impl Command {
+    async fn on(self, session: &Session, paint: Paint) -> Result<String, Failure> {
+        Ok(match self {
+            Self::List { folder, json } => {
+                let params = json!({ "folder": folder });
+                let notes: Vec<NoteRef> = part(session, "vault.list", params, "notes").await?;
+                show(json, &notes, || list(&notes, paint))
+            }
+            Self::Read { path } => {
+                let note: Value = session.ask("vault.read", json!({ "path": path })).await?;
+                let text = note["text"].as_str().unwrap_or_default();
+                format!("{}\n", harmless(text))
+            }
+            Self::Search { query, limit, json } => {
+                let params = json!({ "query": query, "limit": limit });
+                let found = session.ask("vault.search", params).await?;
+                search::show(found, json)
+            }
+            Self::Backlinks { path, json } => {
+                let params = json!({ "path": path });
+                let links: Vec<WrittenLink> =
+                    part(session, "vault.backlinks", params, "backlinks").await?;
+                show(json, &links, || written(&links, paint))
+            }
+            Self::Links { broken, json } => {
+                let graph: Graph = session.ask("vault.graph", json!({})).await?;
+                match broken {
+                    true => show(json, &graph.unresolved, || {
+                        written(&graph.unresolved, paint)
+                    }),
+                    false => show(json, &graph.edges, || edges(&graph.edges)),
+                }
+            }
+            Self::Tags { json } => {
+                let tags: Vec<Tag> = part(session, "vault.tags", json!({}), "tags").await?;
+                show(json, &tags, || tagged(&tags, paint))
+            }
+        })
+    }
+}
+
+/// One field of what a method answers.
+async fn part<T: serde::de::DeserializeOwned>(
+    session: &Session,
+    method: &str,
+    params: Value,
+    field: &str,
+) -> Result<T, Failure> {
+    let mut answer: Value = session.ask(method, params).await?;
+    serde_json::from_value(answer[field].take()).map_err(|error| {
+        Failure::new(
+            dodona_proto::ExitKind::Failed,
+            format!("could not read what `{method}` answered: {error}"),
+        )
+    })
+}
+
+fn show<T: Serialize>(as_json: bool, value: &T, text: impl FnOnce() -> String) -> String {
+    match as_json {
+        true => format!("{}\n", json!(value)),
+        false => text(),
+    }
+}
+
+fn list(notes: &[NoteRef], paint: Paint) -> String {
+    if notes.is_empty() {
+        return "no notes\n".to_owned();
+    }
+    let wide = notes.iter().map(|note| note.path.chars().count()).max();
+    let wide = wide.unwrap_or_default().min(48);
+    let mut text = String::new();
+    for note in notes {
+        let title = paint.dim(harmless(&note.title));
+        let _ = writeln!(text, "{:wide$}  {title}", harmless(&note.path));
+    }
+    text
+}
+
+fn written(links: &[WrittenLink], paint: Paint) -> String {
+    if links.is_empty() {
+        return "no links\n".to_owned();
+    }
+    let mut text = String::new();
+    for link in links {
+        let place = format!("{}:{}", harmless(&link.path), link.line);
+        let _ = writeln!(text, "{}  {}", paint.bold(place), harmless(&link.target));
+    }
+    text
+}
+
+fn edges(edges: &[Edge]) -> String {
+    if edges.is_empty() {
+        return "no links\n".to_owned();
+    }
+    let line = |edge: &Edge| format!("{} → {}\n", harmless(&edge.from), harmless(&edge.to));
+    edges.iter().map(line).collect()
+}
+
+fn tagged(tags: &[Tag], paint: Paint) -> String {
+    if tags.is_empty() {
+        return "no tags\n".to_owned();
+    }
+    let mut text = String::new();
+    for Tag { tag, notes } in tags {
+        let _ = writeln!(text, "{}", paint.bold(format!("#{}", harmless(tag))));
+        for note in notes {
+            let _ = writeln!(text, "    {}", harmless(note));
+        }
+    }
+    text
+}
