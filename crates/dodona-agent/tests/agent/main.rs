@@ -73,7 +73,7 @@ async fn an_answer_quotes_the_project_and_cites_lines_that_stand_there() {
         .iter()
         .map(|call| call["method"].clone())
         .collect();
-    assert_eq!(called, [json!("code.search"), json!("vault.search")]);
+    assert_eq!(called, ["code.search", "vault.search", "code.read"]);
     let response = &data(&items, "AgentResponse")[0];
     let text = response["text"].as_str().unwrap();
     assert!(

@@ -133,13 +133,8 @@ impl Code {
             ));
         }
         let shelf = self.library.shelf(ctx).await?;
-        let (text, line_start, line_end) = shelf.lines(&p.path, p.from, p.to).await?;
-        Ok(FileText {
-            path: p.path,
-            line_start,
-            line_end,
-            text,
-        })
+        let (source, text) = shelf.quote(&p.path, p.from, p.to).await?;
+        Ok(FileText { source, text })
     }
 
     /// Finds the lines of text files that match a regular expression.

@@ -148,9 +148,8 @@ fn first() -> u32 {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct FileText {
-    pub(super) path: String,
-    pub(super) line_start: u32,
-    pub(super) line_end: u32,
+    /// Which lines of which file.
+    pub(super) source: Source,
     pub(super) text: String,
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::catalogue::Catalogue;
 use super::git::Git;
 use super::paths;
-use super::sync::Synced;
+use super::sync::{Synced, kind_of};
 use super::watch::Watch;
 use crate::Options;
 use crate::search::{Hit, IndexError, Question, SearchIndex};
@@ -110,6 +110,26 @@ impl Shelf {
                 .unwrap_or(u32::MAX)
                 .saturating_sub(1);
         Ok((lines.join("\n"), from, end))
+    }
+
+    /// Lines of a file, and what cites them.
+    pub(crate) async fn quote(
+        &self,
+        path: &str,
+        from: u32,
+        to: Option<u32>,
+    ) -> Result<(Source, String), CallError> {
+        let (text, line_start, line_end) = self.lines(path, from, to).await?;
+        let vault = (self.options.vault_root)(&self.root)?;
+        let source = Source {
+            kind: kind_of(path, vault.as_deref()),
+            path: path.to_owned(),
+            line_start,
+            line_end,
+            hash: hash_of(&text),
+            title: None,
+        };
+        Ok((source, text))
     }
 
     /// The whole text of a file or of a commit's message.

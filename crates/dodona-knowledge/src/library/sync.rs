@@ -234,7 +234,7 @@ impl Shelf {
 }
 
 /// What a file is. Markdown outside of the vault is text like any other.
-fn kind_of(path: &str, vault: Option<&str>) -> SourceKind {
+pub(super) fn kind_of(path: &str, vault: Option<&str>) -> SourceKind {
     match (parse::kind_of(path), vault) {
         (SourceKind::Note, Some(vault)) if !Path::new(path).starts_with(vault) => SourceKind::Text,
         (kind, _) => kind,

@@ -80,12 +80,8 @@ impl Vault {
     #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
     async fn read(&self, ctx: &CallCtx, p: NoteParams) -> Result<NoteText, CallError> {
         let shelf = self.library.shelf(ctx).await?;
-        let (text, _, lines) = shelf.lines(&p.path, 1, None).await?;
-        Ok(NoteText {
-            path: p.path,
-            lines,
-            text,
-        })
+        let (source, text) = shelf.quote(&p.path, 1, None).await?;
+        Ok(NoteText { source, text })
     }
 
     /// Lists the notes of a folder and everything below it.

@@ -1,5 +1,6 @@
 //! Parameters and results of the plugin `vault`.
 
+use dodona_proto::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +28,8 @@ pub(super) struct NoteParams {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct NoteText {
-    pub(super) path: String,
-    /// How many lines it has.
-    pub(super) lines: u32,
+    /// Which note, all of its lines.
+    pub(super) source: Source,
     pub(super) text: String,
 }
 

@@ -1,27 +1,77 @@
 //! The part of a passage that is quoted.
 
+use std::ops::Range;
+
 use super::found::Found;
 use super::words;
 
 /// How many lines are quoted of one passage.
 const LINES: usize = 8;
 
-/// The lines of a passage with most of the question's words, and its number.
+/// How many lines more a paragraph may bring that is not yet at its end.
+const MORE: usize = 4;
+
+/// The lines of a file, from 1, that are quoted of a passage; `None` for what is no file's.
+pub(super) fn best_lines(passage: &Found, words: &[String]) -> Option<(u32, u32)> {
+    let first = passage.line_start.filter(|_| !passage.is_commit())?;
+    let lines: Vec<&str> = passage.text.lines().collect();
+    let best = best(&lines, words);
+    let line = |index: usize| first + u32::try_from(index).unwrap_or(u32::MAX);
+    (!best.is_empty()).then(|| (line(best.start), line(best.end - 1)))
+}
+
+/// The lines of a passage that say most, and its number.
 pub(super) fn quote(passage: &Found, words: &[String]) -> String {
     let lines: Vec<&str> = passage.text.lines().collect();
-    let best = (0..lines.len().saturating_sub(LINES - 1).max(1))
+    let text = lines[best(&lines, words)].join("\n");
+    quote_lines(&text, passage.cite)
+}
+
+/// Lines as they are, and their number.
+pub(super) fn quote_lines(text: &str, cite: u64) -> String {
+    format!("{text} [{cite}]")
+}
+
+/// The lines with most of the question's words, from the beginning of a paragraph to the end of
+/// one where that is near.
+fn best(lines: &[&str], words: &[String]) -> Range<usize> {
+    let blank = |line: &&str| line.trim().is_empty();
+    let window = |start: usize| start..(start + LINES).min(lines.len());
+    let begins = |start: usize| start == 0 || blank(&lines[start - 1]);
+    let start = (0..lines.len().saturating_sub(LINES - 1).max(1))
         .max_by_key(|start| {
-            let window = &lines[*start..(*start + LINES).min(lines.len())];
-            (
-                words::in_text(&window.join("\n"), words),
-                std::cmp::Reverse(*start),
-            )
+            let text = lines[window(*start)].join("\n");
+            let reversed = std::cmp::Reverse(*start);
+            (words::in_text(&text, words), begins(*start), reversed)
         })
         .unwrap_or_default();
-    let window = &lines[best..(best + LINES).min(lines.len())];
-    let blank = |line: &&&str| line.trim().is_empty();
-    let from = window.iter().take_while(blank).count();
-    let to = window.len() - window.iter().rev().take_while(blank).count();
-    let text = window.get(from..to).unwrap_or_default().join("\n");
-    format!("{text} [{}]", passage.cite)
+    let Range { mut start, mut end } = window(start);
+    let limit = (end + MORE).min(lines.len());
+    if let Some(paragraph) = (end..=limit).find(|at| *at == lines.len() || blank(&lines[*at])) {
+        end = paragraph;
+    }
+    while start < end && blank(&lines[start]) {
+        start += 1;
+    }
+    while end > start && blank(&lines[end - 1]) {
+        end -= 1;
+    }
+    start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_paragraphs_are_quoted_where_they_are_short() {
+        let text = "# Title\n\none\ntwo\n\nThe journal is\nwritten by a pump,\nwhich is one thread.\n\nlast\nof\nall\n\n";
+        let lines: Vec<&str> = text.lines().collect();
+        let words = words::of_question("Who writes the journal with a pump thread?");
+        let quoted = lines[best(&lines, &words)].join("\n");
+        assert!(quoted.contains("The journal is\nwritten"), "{quoted}");
+        assert!(!quoted.ends_with("of"), "{quoted}");
+        assert_eq!(best(&[], &words), 0..0);
+        assert_eq!(best(&["", " "], &words), 2..2);
+    }
 }

@@ -18,7 +18,10 @@ pub(super) struct Found {
     pub(super) cite: u64,
     pub(super) title: String,
     pub(super) text: String,
-    path: String,
+    pub(super) path: String,
+    /// Its first line in the file, from 1.
+    pub(super) line_start: Option<u32>,
+    line_end: u32,
     score: f32,
     /// Its place in the list of its search.
     place: usize,
@@ -45,18 +48,60 @@ impl Found {
     }
 }
 
+/// Lines of a file that were read.
+pub(super) struct Lines {
+    /// The number under which they are cited.
+    pub(super) cite: u64,
+    pub(super) text: String,
+    path: String,
+    line_start: u32,
+}
+
+impl Found {
+    /// Whether lines that were read are some of this passage.
+    pub(super) fn holds(&self, lines: &Lines) -> bool {
+        self.path == lines.path
+            && self
+                .line_start
+                .is_some_and(|start| (start..=self.line_end).contains(&lines.line_start))
+    }
+
+    /// Whether it is the message of a commit.
+    pub(super) fn is_commit(&self) -> bool {
+        self.path.starts_with("commit:")
+    }
+}
+
+/// The lines that a tool read; none if it did something else.
+pub(super) fn lines(message: &Message) -> Option<Lines> {
+    let result = result(message)?;
+    let source = &result["source"];
+    Some(Lines {
+        cite: result["cite"].as_u64()?,
+        text: result["text"].as_str()?.to_owned(),
+        path: source["path"].as_str()?.to_owned(),
+        line_start: number(&source["line_start"])?,
+    })
+}
+
+fn result(message: &Message) -> Option<Value> {
+    match message {
+        Message::Tool { content, .. } => serde_json::from_str(content).ok(),
+        _ => None,
+    }
+}
+
+fn number(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|number| u32::try_from(number).ok())
+}
+
 /// The passages of one tool's answer; none if it is something else.
 pub(super) fn in_result(message: &Message) -> Vec<Found> {
-    let Message::Tool { content, .. } = message else {
+    let Some(result) = result(message) else {
         return Vec::new();
     };
-    let Ok(result) = serde_json::from_str::<Value>(content) else {
-        return Vec::new();
-    };
-    let passages = result["passages"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let list = |name: &str| result[name].as_array().map(Vec::as_slice);
+    let passages = list("passages").or(list("commits")).unwrap_or_default();
     passages
         .iter()
         .enumerate()
@@ -75,6 +120,8 @@ fn read(passage: &Value, place: usize) -> Option<Found> {
             .as_str()
             .unwrap_or_default()
             .to_owned(),
+        line_start: number(&passage["source"]["line_start"]),
+        line_end: number(&passage["source"]["line_end"]).unwrap_or_default(),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a score needs no more than an f32"

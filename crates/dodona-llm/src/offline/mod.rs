@@ -11,8 +11,14 @@ use serde_json::json;
 use crate::model::{Model, ModelError, ModelEvent, ModelRequest, ToolOffer};
 use found::Found;
 
-/// The tools it knows how to ask, in the order it asks them.
+/// The searches it knows how to ask, in the order it asks them.
 const SEARCHES: &[&str] = &["code_search", "vault_search"];
+
+/// The search for reasons, which are told where something was changed.
+const HISTORY: &str = "code_log";
+
+/// What reads lines of a file.
+const READ: &str = "code_read";
 
 /// How many passages each search is asked for.
 const PER_SEARCH: u32 = 8;
@@ -21,7 +27,7 @@ const PER_SEARCH: u32 = 8;
 const QUOTED: usize = 4;
 
 /// Answers from what the tools find, without any model: it asks every search it is offered,
-/// then quotes the passages that answer best, and says that it did.
+/// reads the lines that answer best, quotes them, and says that it did.
 pub struct Offline;
 
 impl Model for Offline {
@@ -30,62 +36,120 @@ impl Model for Offline {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let events = match question(&request.messages) {
+        let events = match Inquiry::of(&request.messages) {
             None => vec![Err(ModelError::NoQuestion)],
-            Some((question, [])) => searches(question, &request.tools),
-            Some((question, results)) => vec![Ok(ModelEvent::Text(answer(question, results)))],
+            Some(inquiry) => inquiry.next(&request.tools).into_iter().map(Ok).collect(),
         };
         stream::iter(events).boxed()
     }
 }
 
-/// The newest question, and what tools have answered since.
-fn question(messages: &[Message]) -> Option<(&str, &[Message])> {
-    let asked = messages
-        .iter()
-        .rposition(|message| matches!(message, Message::User { .. }))?;
-    let Message::User { content } = &messages[asked] else {
-        return None;
-    };
-    Some((content, &messages[asked + 1..]))
+/// A question, and what was done about it so far.
+struct Inquiry<'m> {
+    question: &'m str,
+    words: Vec<String>,
+    /// What came after the question.
+    since: &'m [Message],
 }
 
-fn searches(question: &str, tools: &[ToolOffer]) -> Vec<Result<ModelEvent, ModelError>> {
-    let offered = SEARCHES
-        .iter()
-        .filter(|name| tools.iter().any(|tool| tool.name == **name));
-    let calls: Vec<_> = offered
-        .enumerate()
-        .map(|(index, name)| ToolCall {
-            id: format!("offline-{}", index + 1),
-            name: (*name).to_owned(),
-            arguments: json!({ "query": question, "limit": PER_SEARCH }),
+impl<'m> Inquiry<'m> {
+    /// The newest question of a conversation.
+    fn of(messages: &'m [Message]) -> Option<Self> {
+        let is_question = |message: &Message| matches!(message, Message::User { .. });
+        let asked = messages.iter().rposition(is_question)?;
+        let Message::User { content } = &messages[asked] else {
+            return None;
+        };
+        Some(Self {
+            question: content,
+            words: words::of_question(content),
+            since: &messages[asked + 1..],
         })
-        .map(|call| Ok(ModelEvent::ToolCall(call)))
-        .collect();
-    match calls.is_empty() {
-        false => calls,
-        true => vec![Ok(ModelEvent::Text(
-            "No search is available, and without a model there is no other way to answer."
-                .to_owned(),
-        ))],
     }
-}
 
-fn answer(question: &str, results: &[Message]) -> String {
-    let words = words::of_question(question);
-    let mut found: Vec<Found> = results.iter().flat_map(found::in_result).collect();
-    found::rank(&mut found, &words);
-    found.truncate(QUOTED);
-    if found.is_empty() {
-        return "Nothing in this project answers that. (No model was used: the answer would have been quoted from its notes and code.)".to_owned();
+    /// The next step: search, then read, then answer.
+    fn next(&self, tools: &[ToolOffer]) -> Vec<ModelEvent> {
+        let offered = |name: &str| tools.iter().any(|tool| tool.name == name);
+        if self.since.is_empty() {
+            return self.search(offered);
+        }
+        let found = self.found();
+        let has_read = self.calls().any(|call| call.name == READ);
+        let reads: Vec<ToolCall> = match has_read || !offered(READ) {
+            true => Vec::new(),
+            false => (1..)
+                .zip(&found)
+                .filter_map(|(n, passage)| self.read(n, passage))
+                .collect(),
+        };
+        match reads.is_empty() {
+            false => reads.into_iter().map(ModelEvent::ToolCall).collect(),
+            true => vec![ModelEvent::Text(self.answer(&found))],
+        }
     }
-    let quotes: Vec<String> = found
-        .iter()
-        .map(|passage| excerpt::quote(passage, &words))
-        .collect();
-    format!(
-        "{}\n\nNo model was used: these are the passages of this project that answer best.",
-        quotes.join("\n\n")
-    )
+
+    fn search(&self, offered: impl Fn(&str) -> bool) -> Vec<ModelEvent> {
+        let reasons = words::asks_for_reasons(self.question).then_some(&HISTORY);
+        let calls: Vec<ModelEvent> = (1..)
+            .zip(SEARCHES.iter().chain(reasons).filter(|name| offered(name)))
+            .map(|(n, name)| ToolCall {
+                id: format!("search-{n}"),
+                name: (*name).to_owned(),
+                arguments: json!({ "query": self.question, "limit": PER_SEARCH }),
+            })
+            .map(ModelEvent::ToolCall)
+            .collect();
+        match calls.is_empty() {
+            false => calls,
+            true => vec![ModelEvent::Text(
+                "No search is available, and without a model there is no other way to answer."
+                    .to_owned(),
+            )],
+        }
+    }
+
+    /// The passages that answer, best first.
+    fn found(&self) -> Vec<Found> {
+        let mut found: Vec<Found> = self.since.iter().flat_map(found::in_result).collect();
+        found::rank(&mut found, &self.words);
+        found.truncate(QUOTED);
+        found
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.since.iter().flat_map(|message| match message {
+            Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
+            _ => &[],
+        })
+    }
+
+    /// Reads the lines of a passage that say most, so that what is cited is what is quoted.
+    fn read(&self, n: usize, passage: &Found) -> Option<ToolCall> {
+        let (from, to) = excerpt::best_lines(passage, &self.words)?;
+        Some(ToolCall {
+            id: format!("read-{n}"),
+            name: READ.to_owned(),
+            arguments: json!({ "path": passage.path, "from": from, "to": to }),
+        })
+    }
+
+    fn answer(&self, found: &[Found]) -> String {
+        let reads: Vec<found::Lines> = self.since.iter().filter_map(found::lines).collect();
+        let quotes: Vec<String> = found
+            .iter()
+            .map(
+                |passage| match reads.iter().find(|lines| passage.holds(lines)) {
+                    Some(lines) => excerpt::quote_lines(&lines.text, lines.cite),
+                    None => excerpt::quote(passage, &self.words),
+                },
+            )
+            .collect();
+        match quotes.is_empty() {
+            true => "Nothing in this project answers that. (No model was used: the answer would have been quoted from its notes and code.)".to_owned(),
+            false => format!(
+                "{}\n\nNo model was used: these are the passages of this project that answer best.",
+                quotes.join("\n\n")
+            ),
+        }
+    }
 }

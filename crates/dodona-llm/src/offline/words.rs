@@ -21,6 +21,11 @@ pub(super) fn of_question(question: &str) -> Vec<String> {
     words
 }
 
+/// Whether a question is about why, when or by whom something came to be.
+pub(super) fn asks_for_reasons(question: &str) -> bool {
+    split(question).any(|word| matches!(word.as_str(), "why" | "when" | "who" | "reason"))
+}
+
 /// Which of the words a text has.
 pub(super) fn in_text(text: &str, words: &[String]) -> usize {
     let mut seen = vec![false; words.len()];

@@ -135,11 +135,12 @@ impl Show {
                     .as_str()
                     .or(data["name"].as_str())
                     .unwrap_or_default();
-                let query = data["arguments"]["query"]
-                    .as_str()
-                    .map(|query| format!(" \"{query}\""));
+                let about = ["query", "path"]
+                    .iter()
+                    .find_map(|name| data["arguments"][name].as_str())
+                    .map(|about| format!(" \"{about}\""));
                 self.searches
-                    .push(format!("{method}{}", query.unwrap_or_default()));
+                    .push(format!("{method}{}", about.unwrap_or_default()));
             }
             "TextDelta" if !self.json => {
                 self.tell_searches();
