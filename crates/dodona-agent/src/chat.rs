@@ -21,6 +21,8 @@ struct Turn {
     /// As the reader sees it.
     shown: String,
     calls: Vec<ToolCall>,
+    /// What the model wants back with its message.
+    opaque: Option<Value>,
 }
 
 /// Answers a question: offers the tools, asks the model, runs what it wants, until it answers.
@@ -36,6 +38,7 @@ pub(crate) async fn answer(
         let request = ModelRequest {
             messages: messages.clone(),
             tools: toolbox.offers(),
+            ..ModelRequest::default()
         };
         let turn = ask(ctx, model, request, &mut citations).await?;
         if turn.calls.is_empty() {
@@ -55,6 +58,7 @@ pub(crate) async fn answer(
         messages.push(Message::Assistant {
             content: turn.said,
             tool_calls: turn.calls.clone(),
+            opaque: turn.opaque,
         });
         messages.extend(run_tools(ctx, &toolbox, &turn.calls, &mut citations).await?);
     }
@@ -76,6 +80,7 @@ async fn ask(
         said: String::new(),
         shown: String::new(),
         calls: Vec::new(),
+        opaque: None,
     };
     while let Some(event) = events.next().await {
         match event {
@@ -84,6 +89,13 @@ async fn ask(
                 show(ctx, &mut turn, citations.pass(ctx, &more).await?).await?;
             }
             Ok(ModelEvent::ToolCall(call)) => turn.calls.push(call),
+            Ok(ModelEvent::Opaque(value)) => turn.opaque = Some(value),
+            Ok(
+                ModelEvent::Reasoning(_)
+                | ModelEvent::Usage(_)
+                | ModelEvent::Retrying { .. }
+                | ModelEvent::Finished(_),
+            ) => {}
             Err(error) => {
                 let message = format!("the model `{}` did not answer: {error}", model.name());
                 return Err(CallError::plugin("agent.model", message));

@@ -1,7 +1,7 @@
 //! Models behind one trait, streaming.
 //!
-//! Start from [`Model`]. So far there is one, [`Offline`]: it needs no key, no network and no
-//! weights, asks for searches through the tools it is offered, and answers with what they found.
+//! Start from [`Model`]. [`Offline`] needs no key, no network and no weights: it asks for
+//! searches through the tools it is offered, and answers with what they found.
 //!
 //! ```
 //! use dodona_llm::{Model, ModelEvent, ModelRequest, Offline, ToolOffer};
@@ -13,6 +13,7 @@
 //! let request = ModelRequest {
 //!     messages: vec![Message::User { content: "How does login work?".into() }],
 //!     tools: vec![ToolOffer { name: "code_search".into(), description: String::new(), parameters: serde_json::json!({}) }],
+//!     ..ModelRequest::default()
 //! };
 //! let events: Vec<_> = Offline.stream(request).collect().await;
 //! assert!(matches!(&events[0], Ok(ModelEvent::ToolCall(call)) if call.name == "code_search"));
@@ -23,8 +24,16 @@
 //!
 //! It runs no tool and keeps no conversation; it does not know that plugins exist.
 
+mod error;
 mod model;
 mod offline;
+mod price;
+mod tokens;
 
-pub use model::{Model, ModelError, ModelEvent, ModelRequest, ToolOffer};
+pub use error::ModelError;
+pub use model::{
+    Finish, Model, ModelEvent, ModelOptions, ModelRequest, ReasoningEffort, ToolOffer,
+};
 pub use offline::Offline;
+pub use price::Price;
+pub use tokens::{Exactness, TokenCounter};

@@ -1,20 +1,56 @@
 //! What every model can do.
 
-use dodona_proto::{Message, ToolCall};
+use std::time::Duration;
+
+use dodona_proto::{Message, ToolCall, Usage};
 use futures_util::stream::BoxStream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error::ModelError;
+use crate::price::Price;
+use crate::tokens::TokenCounter;
+
 /// What a model is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
+    /// How it should behave. It comes first and stays the same over the turns of a conversation,
+    /// so that a provider's cache can hold it.
+    pub system: String,
     /// The conversation so far.
     pub messages: Vec<Message>,
     /// What it may ask for.
     pub tools: Vec<ToolOffer>,
+    /// How to answer; what is absent is as the model is configured.
+    pub options: ModelOptions,
+}
+
+/// How a model should answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelOptions {
+    /// The longest answer, reasoning included.
+    pub max_output_tokens: Option<u32>,
+    /// How much chance decides, from 0.
+    pub temperature: Option<f32>,
+    /// How long it thinks first, where it can.
+    pub reasoning: Option<ReasoningEffort>,
+}
+
+/// How long a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningEffort {
+    /// Shortly.
+    Low,
+    /// As most do.
+    Medium,
+    /// Long.
+    High,
 }
 
 /// A tool that a model may ask for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolOffer {
     /// Its name on the model's side, such as `vault_search`.
     pub name: String,
@@ -25,28 +61,69 @@ pub struct ToolOffer {
 }
 
 /// What a model says, as it says it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ModelEvent {
     /// Some more text.
     Text(String),
-    /// A tool it wants, whole.
+    /// Some more of what it thinks before it answers.
+    Reasoning(String),
+    /// A tool it wants, whole and in order.
     ToolCall(ToolCall),
+    /// What belongs into `opaque` of the answer's [`Message::Assistant`]; at most once.
+    Opaque(Value),
+    /// What the answer took; at most once, and also before an error where it is known.
+    Usage(Usage),
+    /// Nothing has been said yet, and the request is sent again.
+    Retrying {
+        /// Which try comes next, from 2.
+        attempt: u32,
+        /// How long it waits before.
+        after: Duration,
+        /// What went wrong.
+        reason: String,
+        /// Which model is asked then: another one, if the fallback takes over.
+        model: String,
+    },
+    /// The answer is complete; always last, and never before an error.
+    Finished(Finish),
 }
 
-/// Why a model did not answer.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// There is nothing to answer.
-    #[error("the conversation holds no question")]
-    NoQuestion,
+/// What ended an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// The model has said what it had to say.
+    Stop,
+    /// It waits for tools.
+    ToolCalls,
+    /// The answer, or the window, is full.
+    Length,
+    /// The model or its provider will not answer this.
+    Refused,
 }
 
-/// A model. The stream ends with its answer; dropping it ends the request.
+/// A model. The stream ends with [`ModelEvent::Finished`] or one error; dropping it ends the
+/// request.
 pub trait Model: Send + Sync {
-    /// Its name.
+    /// Its name, as it is configured.
     fn name(&self) -> &str;
 
     /// Answers a conversation.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
+
+    /// How many tokens it takes, request and answer together, where that is known.
+    fn context_window(&self) -> Option<u32> {
+        None
+    }
+
+    /// What it costs, where that is known.
+    fn price(&self) -> Option<Price> {
+        None
+    }
+
+    /// Counts tokens as it does, or nearly so.
+    fn counter(&self) -> TokenCounter {
+        TokenCounter::default()
+    }
 }

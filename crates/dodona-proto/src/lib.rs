@@ -34,6 +34,7 @@ mod principal;
 mod project;
 mod source;
 mod status;
+mod usage;
 
 pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
 pub use descriptor::{Approval, MethodDescriptor, MethodKind, Mutation, ToolCategory, ToolMark};
@@ -47,3 +48,4 @@ pub use principal::{Principal, ProjectId, Scope, ScopeError, Scopes, Surface, Us
 pub use project::Project;
 pub use source::{Source, SourceKind};
 pub use status::{CallSummary, PluginState, PluginStatus};
+pub use usage::Usage;

@@ -19,6 +19,10 @@ pub enum Message {
         content: String,
         /// The tools.
         tool_calls: Vec<ToolCall>,
+        /// What the provider wants back unchanged with this message, such as signed reasoning.
+        /// Only the model that sent it reads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Value>,
     },
     /// What a tool answered.
     Tool {
@@ -36,6 +40,6 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name on the model's side, such as `vault_search`.
     pub name: String,
-    /// Its parameters.
+    /// Its parameters; a string that holds what was sent where that is no JSON.
     pub arguments: Value,
 }

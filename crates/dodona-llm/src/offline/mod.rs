@@ -8,7 +8,8 @@ use dodona_proto::{Message, ToolCall};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::json;
 
-use crate::model::{Model, ModelError, ModelEvent, ModelRequest, ToolOffer};
+use crate::error::ModelError;
+use crate::model::{Finish, Model, ModelEvent, ModelRequest, ToolOffer};
 use found::Found;
 
 /// The searches it knows how to ask, in the order it asks them.
@@ -38,10 +39,21 @@ impl Model for Offline {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let events = match Inquiry::of(&request.messages) {
             None => vec![Err(ModelError::NoQuestion)],
-            Some(inquiry) => inquiry.next(&request.tools).into_iter().map(Ok).collect(),
+            Some(inquiry) => finished(inquiry.next(&request.tools)),
         };
         stream::iter(events).boxed()
     }
+}
+
+/// The events of an answer, and its end.
+fn finished(events: Vec<ModelEvent>) -> Vec<Result<ModelEvent, ModelError>> {
+    let calls = |event: &ModelEvent| matches!(event, ModelEvent::ToolCall(_));
+    let finish = match events.iter().any(calls) {
+        true => Finish::ToolCalls,
+        false => Finish::Stop,
+    };
+    let end = ModelEvent::Finished(finish);
+    events.into_iter().chain([end]).map(Ok).collect()
 }
 
 /// A question, and what was done about it so far.

@@ -1,0 +1,88 @@
+//! Why a model did not answer.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a model did not answer, by what can be done about it.
+///
+/// No text in it holds a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ModelError {
+    /// There is nothing to answer.
+    #[error("the conversation holds no question")]
+    NoQuestion,
+    /// Try again later: every try has failed, and nothing of an answer was seen.
+    #[error("{reason}")]
+    Unavailable {
+        /// What went wrong the last time.
+        reason: String,
+        /// When the provider wants to be asked again, if it said so.
+        retry_after: Option<Duration>,
+    },
+    /// Compact the conversation and try again.
+    #[error("the conversation is too long for the model: {reason}")]
+    TooLong {
+        /// The provider's words.
+        reason: String,
+    },
+    /// Mend the key.
+    #[error("{reason}")]
+    Key {
+        /// What is wrong with it.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Mend the configuration: the model, its address or an option.
+    #[error("{reason}")]
+    Settings {
+        /// What is wrong.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Tell the user: the provider does not take this request, and will not take it again.
+    #[error("{reason}")]
+    Rejected {
+        /// The HTTP status.
+        status: u16,
+        /// What the provider said.
+        reason: String,
+    },
+    /// Tell the user: part of an answer was seen, and the rest will not come.
+    #[error("{reason}")]
+    BrokenOff {
+        /// What went wrong.
+        reason: String,
+    },
+    /// Tell the user: the answer is longer than what is accepted.
+    #[error("the answer is larger than {limit} bytes")]
+    TooLarge {
+        /// How much is accepted.
+        limit: u64,
+    },
+    /// A scripted or recorded model was asked what it has no answer for.
+    #[error("{reason}")]
+    OffScript {
+        /// What it was asked.
+        reason: String,
+    },
+}
+
+impl ModelError {
+    /// What to do about it, on a line of its own.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Key { hint, .. } | Self::Settings { hint, .. } => Some(hint),
+            _ => None,
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}
