@@ -81,6 +81,21 @@ impl ModelError {
         }
     }
 
+    /// The same with other words, for what must not be said.
+    pub(crate) fn with_texts(mut self, change: impl Fn(String) -> String) -> Self {
+        match &mut self {
+            Self::NoQuestion | Self::TooLarge { .. } => {}
+            Self::Unavailable { reason, .. }
+            | Self::TooLong { reason }
+            | Self::Key { reason, .. }
+            | Self::Settings { reason, .. }
+            | Self::Rejected { reason, .. }
+            | Self::BrokenOff { reason }
+            | Self::OffScript { reason } => *reason = change(std::mem::take(reason)),
+        }
+        self
+    }
+
     /// Whether the same request may succeed later.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unavailable { .. })

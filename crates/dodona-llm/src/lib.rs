@@ -24,16 +24,36 @@
 //!
 //! It runs no tool and keeps no conversation; it does not know that plugins exist.
 
+mod anthropic;
+mod arguments;
+mod config;
+mod embed;
 mod error;
+mod fallback;
+mod http;
 mod model;
 mod offline;
+mod openai;
 mod price;
+mod recorded;
+mod remote;
+mod retry;
+mod scripted;
+mod sse;
 mod tokens;
+mod wire;
 
+pub use crate::http::{ApiKey, ApiKeyError};
+pub use config::{
+    Environment, KeySource, ModelConfig, ModelProblem, Models, Provider, process_environment,
+};
+pub use embed::{Embedder, EmbedderConfig};
 pub use error::ModelError;
 pub use model::{
     Finish, Model, ModelEvent, ModelOptions, ModelRequest, ReasoningEffort, ToolOffer,
 };
 pub use offline::Offline;
 pub use price::Price;
+pub use recorded::{Exchange, Recorded, Recorder, Recording, request_hash};
+pub use scripted::{Script, Scripted};
 pub use tokens::{Exactness, TokenCounter};

@@ -1,0 +1,140 @@
+//! Server-sent events, from bytes that come in any pieces.
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SseEvent {
+    /// What it is, where it says so.
+    pub(crate) name: String,
+    /// Its data, the lines joined.
+    pub(crate) data: String,
+}
+
+/// What is wrong with a stream of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the answer is no text")]
+pub(crate) struct NotText;
+
+/// Takes bytes and gives events. It holds back at most one unfinished line and one unfinished
+/// event; how large these may grow is for the one who feeds it to bound.
+#[derive(Debug, Default)]
+pub(crate) struct SseParser {
+    line: Vec<u8>,
+    /// The last byte was a carriage return: a line feed that follows ends no further line.
+    after_return: bool,
+    past_first_line: bool,
+    name: String,
+    data: Option<String>,
+}
+
+impl SseParser {
+    /// Takes the next bytes.
+    pub(crate) fn feed(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), NotText> {
+        let mut rest = bytes;
+        while let Some(&first) = rest.first() {
+            if std::mem::take(&mut self.after_return) && first == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                self.line.extend_from_slice(rest);
+                break;
+            };
+            self.line.extend_from_slice(&rest[..end]);
+            self.after_return = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            let line = std::mem::take(&mut self.line);
+            self.take_line(&line, events)?;
+        }
+        Ok(())
+    }
+
+    fn take_line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) -> Result<(), NotText> {
+        let line = std::str::from_utf8(line).map_err(|_| NotText)?;
+        let line = match std::mem::replace(&mut self.past_first_line, true) {
+            true => line,
+            false => line.strip_prefix('\u{feff}').unwrap_or(line),
+        };
+        if line.is_empty() {
+            self.dispatch(events);
+            return Ok(());
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.name),
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.data = Some(value.to_owned()),
+            },
+            // A comment, or a field that says nothing here.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, events: &mut Vec<SseEvent>) {
+        let name = std::mem::take(&mut self.name);
+        if let Some(data) = self.data.take() {
+            events.push(SseEvent { name, data });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<SseEvent>, NotText> {
+        let (mut parser, mut events) = (SseParser::default(), Vec::new());
+        for piece in pieces {
+            parser.feed(piece, &mut events)?;
+        }
+        Ok(events)
+    }
+
+    fn event(name: &str, data: &str) -> SseEvent {
+        SseEvent {
+            name: name.to_owned(),
+            data: data.to_owned(),
+        }
+    }
+
+    #[test]
+    fn names_lines_comments_and_every_line_end() {
+        let text = "\u{feff}: hello\n\nevent: ping\r\ndata: {}\r\n\r\ndata:one\rdata: two\r\rid: 7\n\ndata\n\ndata: unfinished";
+        let events = parse([text.as_bytes()]).unwrap();
+        let expected = [event("ping", "{}"), event("", "one\ntwo"), event("", "")];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn what_is_no_text_is_said() {
+        assert_eq!(parse([&b"data: \xff\n\n"[..]]), Err(NotText));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_no_difference(
+            lines in proptest::collection::vec("(data: |event: |: )?[a-zé漢🦀]{0,6}", 0..20),
+            end in prop_oneof![Just("\n"), Just("\r\n"), Just("\r")],
+            cuts in proptest::collection::vec(0usize..400, 0..12),
+        ) {
+            let text: String = lines.iter().map(|line| format!("{line}{end}")).collect();
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
+            prop_assert_eq!(parse(pieces), parse([bytes]));
+        }
+
+        #[test]
+        fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse([bytes.as_slice()]);
+        }
+    }
+}
