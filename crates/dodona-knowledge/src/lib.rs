@@ -31,6 +31,7 @@ mod vault;
 use std::path::Path;
 use std::sync::Arc;
 
+use dodona_llm::Embedder;
 use dodona_plugin::{CallError, Plugin};
 
 use library::Library;
@@ -43,13 +44,17 @@ pub struct Options {
     /// Where a project's notes are. Asked before each look at the disk, so that a changed setting
     /// counts from the next question on.
     pub vault_root: VaultRoot,
+    /// Turns passages into vectors, so that search knows what is near in meaning. Without one
+    /// words alone decide, and nothing leaves the machine.
+    pub embedder: Option<Arc<Embedder>>,
 }
 
 impl Default for Options {
-    /// Every Markdown file is a note.
+    /// Every Markdown file is a note, and words alone decide.
     fn default() -> Self {
         Self {
             vault_root: Arc::new(|_| Ok(None)),
+            embedder: None,
         }
     }
 }

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use dodona_agent::AgentPlugin;
 use dodona_hub::echo::EchoPlugin;
 use dodona_knowledge::{Options, VaultRoot};
+use dodona_llm::{Embedder, process_environment};
 use dodona_plugin::Plugin;
 use dodona_proto::{CallError, ErrorCode};
 
-use crate::config;
+use crate::config::{self, Settings};
 use crate::home::Home;
 
 /// Every plugin, in no particular order. The hub brings its own, `hub`.
-pub(crate) fn all(home: &Home) -> Vec<Arc<dyn Plugin>> {
+pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
     let mut all = dodona_knowledge::plugins(Options {
         vault_root: vault_root(home),
+        embedder: embedder(settings),
     });
     all.push(Arc::new(AgentPlugin::default()));
     all.push(Arc::new(EchoPlugin::default()));
@@ -34,6 +36,19 @@ fn vault_root(home: &Home) -> VaultRoot {
     )
 }
 
+/// What turns passages into vectors. One that cannot be used is told about, and search does
+/// without.
+fn embedder(settings: &Settings) -> Option<Arc<Embedder>> {
+    let config = settings.embeddings.as_ref()?;
+    match Embedder::from_config(config, process_environment()) {
+        Ok(embedder) => Some(Arc::new(embedder)),
+        Err(error) => {
+            tracing::error!(%error, "the setting `embeddings` cannot be used; words alone decide");
+            None
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -47,9 +62,13 @@ mod tests {
     async fn the_openrpc_document_is_the_one_that_is_checked_in() {
         let folder = tempfile::tempdir().unwrap();
         let home = super::Home::below(folder.path()).unwrap();
-        let hub = Hub::start(&home.data, HubConfig::default(), super::all(&home))
-            .await
-            .unwrap();
+        let hub = Hub::start(
+            &home.data,
+            HubConfig::default(),
+            super::all(&home, &super::Settings::default()),
+        )
+        .await
+        .unwrap();
         assert!(
             hub.plugins()
                 .iter()

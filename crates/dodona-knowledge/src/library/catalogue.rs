@@ -5,7 +5,21 @@ use dodona_proto::{ProjectId, SourceKind};
 
 use crate::parse::Parsed;
 
-pub(super) const MIGRATIONS: &[Migration] = &[FILES, HISTORY];
+pub(super) const MIGRATIONS: &[Migration] = &[FILES, HISTORY, VECTORS];
+
+const VECTORS: Migration = Migration::new(
+    3,
+    "vectors of passages",
+    "
+    alter table files add column embedded text not null default '';
+    create table vectors (
+        file_id    integer not null references files(id) on delete cascade,
+        line_start integer not null,
+        vector     blob not null,
+        primary key (file_id, line_start)
+    ) strict, without rowid;
+    ",
+);
 
 const HISTORY: Migration = Migration::new(
     2,

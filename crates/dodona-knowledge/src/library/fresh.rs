@@ -9,6 +9,7 @@ use dodona_plugin::{CallCtx, CallError};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
+use super::meaning::Effort;
 use super::shelf::Shelf;
 use super::sync::Synced;
 use super::watch::Watch;
@@ -39,7 +40,7 @@ impl Shelf {
                 self.start_watch();
             }
             *looked = None;
-            self.look(Some(ctx)).await?;
+            self.look(Some(ctx), Effort::Some).await?;
             *looked = Some(Instant::now());
         }
         Ok(())
@@ -104,7 +105,7 @@ async fn keep_up(watch: Arc<Watch>, shelf: Weak<Shelf>) {
             continue;
         }
         *looked = None;
-        match shelf.look(None).await {
+        match shelf.look(None, Effort::All).await {
             Ok(synced) => {
                 *looked = Some(Instant::now());
                 // Nobody may be listening.

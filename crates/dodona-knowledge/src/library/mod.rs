@@ -4,10 +4,12 @@ mod catalogue;
 mod fresh;
 mod git;
 mod history;
+mod meaning;
 mod paths;
 mod scan;
 mod shelf;
 mod sync;
+mod vectors;
 mod watch;
 
 use std::collections::HashMap;

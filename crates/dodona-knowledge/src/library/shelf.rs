@@ -14,6 +14,7 @@ use super::catalogue::Catalogue;
 use super::git::Git;
 use super::paths;
 use super::sync::{Synced, kind_of};
+use super::vectors::Vectors;
 use super::watch::Watch;
 use crate::Options;
 use crate::search::{Hit, IndexError, Question, SearchIndex};
@@ -36,6 +37,8 @@ pub(crate) struct Shelf {
     pub(super) watch: OnceLock<Arc<Watch>>,
     /// What looks in the background found.
     pub(super) updates: broadcast::Sender<Synced>,
+    /// Every vector, once it was needed; read again when there are others.
+    pub(super) vectors: Mutex<Option<Arc<Vectors>>>,
 }
 
 impl Shelf {
@@ -72,11 +75,12 @@ impl Shelf {
             looked: Mutex::new(None),
             watch: OnceLock::new(),
             updates: broadcast::channel(UPDATES).0,
+            vectors: Mutex::new(None),
         })
     }
 
-    /// The passages that answer best, best first.
-    pub(crate) async fn search(&self, question: Question) -> Result<Vec<Hit>, CallError> {
+    /// The passages whose words answer best, best first.
+    pub(super) async fn search_words(&self, question: Question) -> Result<Vec<Hit>, CallError> {
         let index = Arc::clone(&self.index);
         blocking(move || index.search(&question))
             .await?

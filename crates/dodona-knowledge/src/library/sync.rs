@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::catalogue::{Entry, FileRow};
 use super::git::{Commit, Git};
+use super::meaning::Effort;
 use super::scan::{self, Found, Skipped, Tree};
 use super::shelf::{COMMIT, Shelf, blocking, hash_of, index_error};
 use crate::parse::{self, Chunk, Parsed};
@@ -64,13 +65,17 @@ impl Shelf {
     /// done.
     pub(crate) async fn sync(&self, ctx: &CallCtx) -> Result<Synced, CallError> {
         let mut looked = self.looked.lock().await;
-        let synced = self.look(Some(ctx)).await?;
+        let synced = self.look(Some(ctx), Effort::All).await?;
         *looked = Some(Instant::now());
         Ok(synced)
     }
 
     /// One look, with the lock held. Tells a call how far it is, where there is one.
-    pub(super) async fn look(&self, ctx: Option<&CallCtx>) -> Result<Synced, CallError> {
+    pub(super) async fn look(
+        &self,
+        ctx: Option<&CallCtx>,
+        effort: Effort,
+    ) -> Result<Synced, CallError> {
         let vault = (self.options.vault_root)(&self.root)?;
         if let Some(watch) = self.watch.get() {
             watch.take_changed();
@@ -94,7 +99,7 @@ impl Shelf {
         let mut changed = changed.into_iter();
         while done < total {
             if total > STEP {
-                tell(ctx, "files", done, total).await?;
+                tell(ctx, "indexing", "files", done, total).await?;
             }
             let step: Vec<Seen> = changed.by_ref().take(STEP).collect();
             done += step.len();
@@ -102,6 +107,10 @@ impl Shelf {
         }
         synced.skipped = skipped;
         synced.commits = self.look_at_history(ctx).await;
+        if synced.is_news() {
+            *self.vectors.lock().await = None;
+        }
+        self.embed_new(ctx, effort).await;
         Ok(synced)
     }
 
@@ -214,7 +223,7 @@ impl Shelf {
         let total = commits.len();
         for (step, commits) in commits.chunks(STEP * 5).enumerate() {
             if total > STEP * 5 {
-                tell(ctx, "commits", step * STEP * 5, total).await?;
+                tell(ctx, "indexing", "commits", step * STEP * 5, total).await?;
             }
             self.replace(commits.iter().map(commit_chunks).collect())
                 .await?;
@@ -241,8 +250,10 @@ pub(super) fn kind_of(path: &str, vault: Option<&str>) -> SourceKind {
     }
 }
 
-async fn tell(
+/// Tells a call how far it is, where there is one.
+pub(super) async fn tell(
     ctx: Option<&CallCtx>,
+    doing: &str,
     what: &str,
     done: usize,
     total: usize,
@@ -250,7 +261,7 @@ async fn tell(
     let Some(ctx) = ctx else { return Ok(()) };
     #[expect(clippy::cast_precision_loss, reason = "a percentage needs no more")]
     let share = done as f32 / total as f32 * 100.0;
-    ctx.progress(format!("indexing {done} of {total} {what}"), Some(share))
+    ctx.progress(format!("{doing} {done} of {total} {what}"), Some(share))
         .await
 }
 

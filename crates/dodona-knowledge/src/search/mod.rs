@@ -5,6 +5,7 @@
 //! made again from the files.
 
 mod analyzer;
+mod at;
 mod candidates;
 mod pick;
 mod place;

@@ -3,6 +3,7 @@
 
 mod freshness;
 mod history;
+mod meaning;
 mod notes;
 mod project;
 mod sources;

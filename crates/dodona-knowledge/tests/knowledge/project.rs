@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dodona_hub::{CallStream, Hub, HubConfig, Request};
 use dodona_knowledge::Options;
+use dodona_llm::Embedder;
 use dodona_proto::{CallError, Principal, Project, ProjectId, Scopes, Surface, UserId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,6 +15,7 @@ pub(crate) struct TestProject {
     folder: TempDir,
     hub: Hub,
     id: ProjectId,
+    embedder: Option<Arc<Embedder>>,
 }
 
 fn alice() -> Arc<Principal> {
@@ -27,10 +29,22 @@ fn alice() -> Arc<Principal> {
 
 impl TestProject {
     pub(crate) async fn with(files: &[(&str, &str)]) -> Self {
+        Self::with_embedder(files, None).await
+    }
+
+    pub(crate) async fn with_embedder(
+        files: &[(&str, &str)],
+        embedder: Option<Arc<Embedder>>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
-        let (hub, id) = start(&folder).await;
-        let project = Self { folder, hub, id };
+        let (hub, id) = start(&folder, embedder.clone()).await;
+        let project = Self {
+            folder,
+            hub,
+            id,
+            embedder,
+        };
         files
             .iter()
             .for_each(|(path, text)| project.write(path, text));
@@ -100,24 +114,25 @@ impl TestProject {
 
     pub(crate) async fn restart(self) -> Self {
         self.hub.stop(Duration::from_secs(5)).await;
-        let (hub, id) = start(&self.folder).await;
+        let (hub, id) = start(&self.folder, self.embedder.clone()).await;
         Self { hub, id, ..self }
     }
 }
 
 /// The folder with the notes is what a file in the project names, if there is one.
-fn options() -> Options {
+fn options(embedder: Option<Arc<Embedder>>) -> Options {
     let named = |root: &Path| std::fs::read_to_string(root.join(".vault-root")).ok();
     Options {
         vault_root: Arc::new(move |root| Ok(named(root))),
+        embedder,
     }
 }
 
-async fn start(folder: &TempDir) -> (Hub, ProjectId) {
+async fn start(folder: &TempDir, embedder: Option<Arc<Embedder>>) -> (Hub, ProjectId) {
     let hub = Hub::start(
         &folder.path().join("data"),
         HubConfig::default(),
-        dodona_knowledge::plugins(options()),
+        dodona_knowledge::plugins(options(embedder)),
     )
     .await
     .unwrap();

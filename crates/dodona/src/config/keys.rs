@@ -1,12 +1,16 @@
 //! Every key there is.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Component, Path};
 use std::time::Duration;
 
 use dodona_hub::Limit;
 use dodona_proto::PluginName;
-use toml::de::DeValue;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeValue, ValueDeserializer};
 
 use super::{Settings, article};
 use crate::quantity;
@@ -41,6 +45,8 @@ enum Kind {
     PluginLimit(Limits, fn(&mut Limit) -> &mut u32),
     Folder(fn(&mut Settings) -> &mut Option<String>),
     Text(fn(&mut Settings) -> &mut Option<String>),
+    Model,
+    Embeddings,
 }
 
 type Limits = fn(&mut Settings) -> &mut HashMap<PluginName, Limit>;
@@ -65,7 +71,9 @@ const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
 
 /// The keys, in the order of the reference.
 pub(super) const KEYS: &[Key] = {
-    use Kind::{Count, Depth, Folder, MemorySize, PluginLimit, Size, Text, Time};
+    use Kind::{
+        Count, Depth, Embeddings, Folder, MemorySize, Model, PluginLimit, Size, Text, Time,
+    };
     const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
     const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
     &[
@@ -165,19 +173,19 @@ pub(super) const KEYS: &[Key] = {
             "the folder of the project that holds its notes; Markdown elsewhere is plain text then. Without it every Markdown file is a note",
         ),
         user(
-            "embeddings.url",
-            Text(|s| &mut s.embeddings.url),
-            "an OpenAI-compatible server that makes embeddings, such as `http://127.0.0.1:11434/v1`; search then fuses nearness of meaning with its own ranking. Without it nothing leaves the machine",
+            "agent.model",
+            Text(|s| &mut s.agent_model),
+            "the model that answers: the name of a table below `models`, or `offline`. Without it the only such table is meant",
         ),
         user(
-            "embeddings.model",
-            Text(|s| &mut s.embeddings.model),
-            "the model that makes them; needed with `embeddings.url`",
+            "models.*",
+            Model,
+            "a table that describes a model, see [models](models.md)",
         ),
         user(
-            "embeddings.key_env",
-            Text(|s| &mut s.embeddings.key_env),
-            "the environment variable that holds the key for that server",
+            "embeddings",
+            Embeddings,
+            "a table that names an embedding model, see [search](search.md). Search then fuses nearness of meaning with its own ranking; without it nothing leaves the machine",
         ),
     ]
 };
@@ -209,14 +217,37 @@ impl Key {
         self.name.rsplit('.').next().unwrap_or(self.name)
     }
 
-    /// Takes a value over, or tells what would have been one.
+    /// Takes a value over, or tells where it is wrong and what would have been right.
     pub(super) fn set(
+        &self,
+        settings: &mut Settings,
+        path: &[&str],
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(), (Range<usize>, String)> {
+        match &self.kind {
+            Kind::Model => {
+                let name = path.last().copied().unwrap_or_default();
+                settings.models.insert(name.to_owned(), table(value)?);
+                Ok(())
+            }
+            Kind::Embeddings => {
+                settings.embeddings = Some(table(value)?);
+                Ok(())
+            }
+            _ => self
+                .set_plain(settings, path, value.get_ref())
+                .map_err(|expected| (value.span(), expected)),
+        }
+    }
+
+    fn set_plain(
         &self,
         settings: &mut Settings,
         path: &[&str],
         value: &DeValue<'_>,
     ) -> Result<(), String> {
         match &self.kind {
+            Kind::Model | Kind::Embeddings => return Err("is a table".to_owned()),
             Kind::Time(field) => *field(settings) = time(value)?,
             Kind::Size(field) => *field(settings) = size(value)?,
             Kind::MemorySize(field) => {
@@ -256,6 +287,8 @@ impl Key {
                 field(limits(settings).get_mut(&plugin)?).to_string()
             }
             Kind::Folder(field) | Kind::Text(field) => quoted(field(settings).clone()?),
+            Kind::Model => inline(settings.models.get(name)?)?,
+            Kind::Embeddings => inline(settings.embeddings.as_ref()?)?,
         })
     }
 
@@ -271,14 +304,53 @@ impl Key {
     pub(super) fn example(&self) -> &'static str {
         match self.kind {
             Kind::Folder(_) => "\"notes\"",
-            _ => "\"\"",
+            _ => "\"offline\"",
         }
+    }
+
+    /// For a key that is a table: its header, and keys to start from.
+    pub(super) fn example_table(&self) -> Option<(&'static str, &'static [&'static str])> {
+        match self.kind {
+            Kind::Model => Some((
+                "models.local",
+                &["provider = \"ollama\"", "model = \"qwen3\""],
+            )),
+            Kind::Embeddings => Some((
+                "embeddings",
+                &["provider = \"ollama\"", "model = \"nomic-embed-text\""],
+            )),
+            _ => None,
+        }
+    }
+
+    /// What stands for `*` in a name.
+    pub(super) fn chosen<'n>(&self, name: &'n str) -> &'n str {
+        let open = self.name.split('.').position(|part| part == "*");
+        open.and_then(|at| name.split('.').nth(at))
+            .unwrap_or_default()
     }
 
     /// Whether the user chooses a part of its name.
     pub(super) fn is_open(&self) -> bool {
         self.name.contains('*')
     }
+}
+
+/// A table that says what it holds by itself.
+fn table<T: DeserializeOwned>(value: &Spanned<DeValue<'_>>) -> Result<T, (Range<usize>, String)> {
+    T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| {
+        let span = error.span().unwrap_or_else(|| value.span());
+        (span, error.message().to_owned())
+    })
+}
+
+/// A table on one line.
+fn inline(table: &impl Serialize) -> Option<String> {
+    let mut text = String::new();
+    table
+        .serialize(toml::ser::ValueSerializer::new(&mut text))
+        .ok()?;
+    Some(text)
 }
 
 fn text(value: &DeValue<'_>) -> Result<String, String> {

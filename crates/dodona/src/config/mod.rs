@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dodona_hub::HubConfig;
+use dodona_llm::{EmbedderConfig, ModelConfig};
 use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -68,8 +69,12 @@ pub(crate) struct Settings {
     pub(crate) hub: HubConfig,
     /// What a project may set for itself.
     pub(crate) project: ProjectSettings,
-    /// Where embeddings come from.
-    pub(crate) embeddings: EmbeddingSettings,
+    /// Which model answers.
+    pub(crate) agent_model: Option<String>,
+    /// The models there are.
+    pub(crate) models: BTreeMap<String, ModelConfig>,
+    /// What turns passages into vectors.
+    pub(crate) embeddings: Option<EmbedderConfig>,
 }
 
 /// What a project may set for itself.
@@ -77,17 +82,6 @@ pub(crate) struct Settings {
 pub(crate) struct ProjectSettings {
     /// The folder with its notes.
     pub(crate) vault_root: Option<String>,
-}
-
-/// Where embeddings come from, if from anywhere.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct EmbeddingSettings {
-    /// The server.
-    pub(crate) url: Option<String>,
-    /// The model.
-    pub(crate) model: Option<String>,
-    /// The variable with the key.
-    pub(crate) key_env: Option<String>,
 }
 
 /// Which file a setting is in.
@@ -234,7 +228,7 @@ impl Reading<'_> {
                 let hint = "set it in your own `config.toml`; `dodona config path` tells where";
                 self.fault(key.span(), message, Some(hint.to_owned()));
             }
-            (Some(known), value_at) => self.set(known, path, value, value_at),
+            (Some(known), _) => self.set(known, path, value),
             (None, DeValue::Table(table)) if has_below => self.table(table, path),
             (None, other) if has_below => {
                 let message = format!("`{name}` is a table, not {}", article(other));
@@ -248,21 +242,15 @@ impl Reading<'_> {
         }
     }
 
-    fn set(
-        &mut self,
-        key: &Key,
-        path: &[&str],
-        value: &Spanned<DeValue<'_>>,
-        value_at: &DeValue<'_>,
-    ) {
+    fn set(&mut self, key: &Key, path: &[&str], value: &Spanned<DeValue<'_>>) {
         let name = path.join(".");
-        match key.set(&mut self.settings, path, value_at) {
+        match key.set(&mut self.settings, path, value) {
             Ok(()) => {
                 let (line, _) = excerpt::line_and_column(self.text, value.span().start);
                 let layer = self.layer;
                 self.origins.insert(name, Origin { layer, line });
             }
-            Err(expected) => self.fault(value.span(), format!("`{name}`: {expected}"), None),
+            Err((span, expected)) => self.fault(span, format!("`{name}`: {expected}"), None),
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn entries(mut settings: Settings, origins: &BTreeMap<String, Origin>
                 .collect(),
         };
         for name in names {
-            let chosen = name.split('.').nth(2).unwrap_or_default();
+            let chosen = key.chosen(name);
             entries.push(Entry {
                 key: name.to_owned(),
                 value: key.show(&mut settings, chosen),
@@ -60,9 +60,19 @@ pub(crate) fn new_file(layer: Layer) -> String {
     });
     let wanted = KEYS
         .iter()
-        .filter(|key| !key.is_open() && (layer == Layer::User || key.scope == Scope::Project));
+        .filter(|key| layer == Layer::User || key.scope == Scope::Project);
     let mut table = "";
     for key in wanted {
+        if let Some((header, lines)) = key.example_table() {
+            let _ = write!(text, "\n# {}\n#[{header}]\n", sentence(key.about));
+            lines
+                .iter()
+                .for_each(|line| text.push_str(&format!("#{line}\n")));
+            continue;
+        }
+        if key.is_open() {
+            continue;
+        }
         let (above, last) = key.name.rsplit_once('.').unwrap_or(("", key.name));
         if above != table {
             let _ = write!(text, "\n[{above}]\n");

@@ -63,13 +63,22 @@ fn a_project_sets_what_is_its_own_and_nothing_else() {
     let (settings, faults) = parse("vault.root = \"./notes/\"", Layer::Project);
     assert_eq!(faults, []);
     assert_eq!(settings.project.vault_root.as_deref(), Some("notes"));
-    let text = r#"embeddings.url = "https://elsewhere.example/v1"
+    let text = r#"models.theirs = { provider = "openai", base_url = "https://elsewhere.example" }
 [vault]
 root = "../elsewhere"
 "#;
     let (settings, faults) = parse(text, Layer::Project);
-    assert_eq!(settings.embeddings, EmbeddingSettings::default());
+    assert!(settings.models.is_empty());
     let drawn = excerpt::draw(".dodona/config.toml", text, &faults, Paint::plain());
+    insta::assert_snapshot!(drawn);
+}
+
+#[test]
+fn a_fault_inside_a_model_is_shown_where_it_is() {
+    let text = "[models.mine]\nprovider = \"opnai\"\n\n[models.other]\nprovider = \"ollama\"\nmodle = \"x\"\n";
+    let (settings, faults) = parse(text, Layer::User);
+    assert!(settings.models.is_empty());
+    let drawn = excerpt::draw("config.toml", text, &faults, Paint::plain());
     insta::assert_snapshot!(drawn);
 }
 
@@ -114,7 +123,6 @@ fn a_new_file_says_what_can_be_set_and_sets_nothing() {
             })
             .map(|line| format!("{line}\n"))
             .collect();
-        let bare = bare.replace("\"\"", "\"x\"");
         let (_, faults) = parse(&bare, layer);
         assert_eq!(faults, [], "{bare}");
     }
@@ -149,7 +157,14 @@ fn the_reference_has_every_key_with_its_default_and_meaning() {
         .map(|key| {
             let default = key.default().unwrap_or_default();
             (
-                key.name.replace('*', "PLUGIN"),
+                key.name.replace(
+                    '*',
+                    if key.name == "models.*" {
+                        "NAME"
+                    } else {
+                        "PLUGIN"
+                    },
+                ),
                 default,
                 key.about.to_owned(),
             )

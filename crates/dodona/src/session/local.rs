@@ -57,7 +57,8 @@ impl Local {
         settings: Settings,
         ownership: Ownership,
     ) -> Result<Self, StartError> {
-        let hub = Hub::start(&home.data, settings.hub, plugins::all(home)).await?;
+        let plugins = plugins::all(home, &settings);
+        let hub = Hub::start(&home.data, settings.hub, plugins).await?;
         Ok(Self {
             hub,
             ownership,

@@ -1,0 +1,27 @@
+//! Passages by where they are.
+
+use tantivy::Term;
+use tantivy::collector::DocSetCollector;
+use tantivy::query::TermQuery;
+use tantivy::schema::IndexRecordOption;
+
+use super::{Hit, IndexError, SearchIndex};
+
+impl SearchIndex {
+    /// The passages of a file, in the order of their lines.
+    pub(crate) fn passages_of(&self, path: &str) -> Result<Vec<Hit>, IndexError> {
+        let read = || -> tantivy::Result<Vec<Hit>> {
+            let searcher = self.reader.searcher();
+            let term = Term::from_field_text(self.fields.path, path);
+            let query = TermQuery::new(term, IndexRecordOption::Basic);
+            let found = searcher.search(&query, &DocSetCollector)?;
+            let mut hits = found
+                .into_iter()
+                .map(|address| Ok(self.fields.hit(&searcher.doc(address)?, 0.0)))
+                .collect::<tantivy::Result<Vec<Hit>>>()?;
+            hits.sort_by_key(|hit| hit.line_start);
+            Ok(hits)
+        };
+        read().map_err(IndexError::Read)
+    }
+}
