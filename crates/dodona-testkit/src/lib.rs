@@ -24,6 +24,7 @@
 //!
 //! The binary `crash-writer` keeps a hub busy and prints whatever was acknowledged to it; the
 //! tests of this crate kill it, or let its system calls fail, and compare what is left on disk.
+//! [`model_server`] is a model provider that says what a test wants, faults included.
 //! [`measure`] is the loop behind the speed tables in `benches/`.
 //!
 //! # What it does not do
@@ -35,6 +36,7 @@
 mod chance;
 mod hub;
 pub mod measure;
+pub mod model_server;
 mod stream;
 
 pub use chance::Chance;

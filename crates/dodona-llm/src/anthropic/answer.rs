@@ -113,24 +113,16 @@ enum StartedBlock {
 }
 
 #[derive(Deserialize)]
-#[serde(
-    tag = "type",
-    rename_all = "snake_case",
-    rename_all_fields = "snake_case"
-)]
+#[serde(tag = "type")]
 enum Delta {
-    TextDelta {
-        text: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
-    ThinkingDelta {
-        thinking: String,
-    },
-    SignatureDelta {
-        signature: String,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
     #[serde(other)]
     Other,
 }
@@ -258,18 +250,18 @@ impl Reply {
             return Err(garbled(format!("block {index} goes on, and is not open")));
         };
         match (&mut open.block, delta) {
-            (Block::Text { bytes }, Delta::TextDelta { text }) => {
+            (Block::Text { bytes }, Delta::Text { text }) => {
                 *bytes += text.len();
                 say(text, ModelEvent::Text, out);
             }
-            (Block::Tool { json, .. }, Delta::InputJsonDelta { partial_json }) => {
+            (Block::Tool { json, .. }, Delta::InputJson { partial_json }) => {
                 json.push_str(&partial_json);
             }
-            (Block::Thinking { thinking, .. }, Delta::ThinkingDelta { thinking: more }) => {
+            (Block::Thinking { thinking, .. }, Delta::Thinking { thinking: more }) => {
                 thinking.push_str(&more);
                 say(more, ModelEvent::Reasoning, out);
             }
-            (Block::Thinking { signature, .. }, Delta::SignatureDelta { signature: more }) => {
+            (Block::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
                 signature.push_str(&more);
             }
             (Block::Other, _) | (_, Delta::Other) => {}
