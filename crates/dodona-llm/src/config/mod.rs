@@ -14,3 +14,6 @@ pub use provider::Provider;
 
 pub(crate) use link::{Link, LinkSettings};
 pub(crate) use provider::Dialect;
+
+#[cfg(test)]
+mod tests;
