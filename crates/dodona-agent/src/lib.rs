@@ -6,11 +6,12 @@
 //!
 //! # What it does not do
 //!
-//! It searches nothing and reads no file: that is what tools are for. It keeps no conversation
-//! yet: every question stands alone.
+//! It searches nothing and reads no file: that is what tools are for. What it keeps of a
+//! conversation, it keeps through [`conversation`].
 
 mod chat;
 mod cite;
+pub mod conversation;
 mod emit;
 mod tools;
 mod types;
