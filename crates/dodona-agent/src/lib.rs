@@ -13,6 +13,7 @@ mod chat;
 mod cite;
 pub mod conversation;
 mod emit;
+mod methods;
 mod tools;
 mod types;
 
@@ -22,6 +23,8 @@ use dodona_llm::{Model, Offline};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin};
 
+use conversation::Conversations;
+use methods::ContextMethods;
 use types::{AgentResponse, ChatParams};
 
 /// The plugin.
@@ -47,12 +50,18 @@ impl Plugin for AgentPlugin {
         "0.1.0"
     }
 
-    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+    fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
             let agent = Arc::new(Agent {
                 model: Arc::clone(&self.model),
             });
-            Ok(Contribution::new().methods(agent.plugin_methods()?))
+            let contexts = Arc::new(ContextMethods {
+                conversations: Conversations::open(ctx.db),
+            });
+            Ok(Contribution::new()
+                .methods(agent.plugin_methods()?)
+                .methods(contexts.plugin_methods()?)
+                .migrations(conversation::MIGRATIONS))
         })
     }
 }

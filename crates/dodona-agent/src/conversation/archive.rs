@@ -105,8 +105,7 @@ impl Conversations {
 pub(super) fn read(tx: &Tx<'_>, id: &ContextId) -> Result<Archive, ConversationError> {
     let mut context = rows::context(tx, id)?;
     context.recent_exchanges = Vec::new();
-    let queries =
-        format!("select {INFO} from queries where context_id = ?1 order by started_at, id");
+    let queries = format!("select {INFO} from queries where context_id = ?1 order by id");
     let exchanges = "select query_id, turn, model, opaque, rewound_at, json, position
         from exchanges
         where context_id = ?1 order by position";

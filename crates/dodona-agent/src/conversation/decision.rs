@@ -91,7 +91,7 @@ pub(super) fn add(
             context.as_str(),
             decision.kind.as_str(),
             decision.text.as_str(),
-            decision.created_at.to_string(),
+            rows::stamp(decision.created_at),
         ),
     )? > 0;
     let all = of(tx, context)?;

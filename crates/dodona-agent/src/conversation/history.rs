@@ -45,7 +45,7 @@ pub(super) fn insert(
         &rows::json("exchange", exchange)?,
         &place.model,
         &place.opaque,
-        &place.rewound_at.map(|at| at.to_string()),
+        &place.rewound_at.map(rows::stamp),
         &place.copied_from.map(ExchangeId::as_str),
     ];
     tx.execute(

@@ -55,6 +55,15 @@ impl NewContext {
     }
 }
 
+/// Which conversations to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Those that can be continued.
+    Open,
+    /// Closed ones too.
+    All,
+}
+
 /// A conversation in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextSummary {
@@ -104,12 +113,14 @@ impl Conversations {
     pub async fn list(
         &self,
         owner: &Owner,
+        which: Which,
         limit: u32,
     ) -> Result<Vec<ContextSummary>, ConversationError> {
         let owner = owner.clone();
         self.read(move |tx| {
             let (user, project) = (owner.user.as_str(), owner.project.as_str());
-            Ok(tx.query(LIST, (user, project, limit), read_summary)?)
+            let all = which == Which::All;
+            Ok(tx.query(LIST, (user, project, all, limit), read_summary)?)
         })
         .await
     }
@@ -191,7 +202,7 @@ impl Conversations {
             let head = find(tx, &owner, asked.as_deref())?;
             let sql = format!(
                 "select {INFO} from queries where context_id = ?1
-                 order by started_at desc, id desc limit ?2"
+                 order by id desc limit ?2"
             );
             Ok(tx.query(&sql, (head.id.as_str(), limit), QueryInfo::read)?)
         })
@@ -245,7 +256,7 @@ pub(super) fn create(
         }
     }
     let id = ContextId::new();
-    let now = Timestamp::now().to_string();
+    let now = rows::now();
     let forked = new.forked_from.as_ref();
     let exchange = forked.and_then(|fork| fork.exchange_id.as_ref());
     let values: [&dyn ToValue; 10] = [
@@ -284,10 +295,11 @@ const LIST: &str = "
         c.token_budget, c.tokens_used,
         (select count(*) from queries q where q.context_id = c.id),
         (select substr(q.question, 1, 200) from queries q where q.context_id = c.id
-            order by q.started_at, q.id limit 1),
+            order by q.id limit 1),
         c.forked_from, c.forked_exchange
-    from oracle_contexts c where c.user_id = ?1 and c.project_id = ?2
-    order by c.last_activity desc, c.id desc limit ?3";
+    from oracle_contexts c
+    where c.user_id = ?1 and c.project_id = ?2 and (?3 or c.status <> 'closed')
+    order by c.last_activity desc, c.id desc limit ?4";
 
 fn read_summary(row: &Row<'_>) -> Result<ContextSummary, DbError> {
     let status = ContextStatus::parse(row.text(3)?).map_err(ConversationError::from)?;

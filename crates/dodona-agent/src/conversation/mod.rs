@@ -23,6 +23,7 @@ mod live;
 mod mention;
 mod model;
 mod query;
+mod report;
 mod restore;
 mod rewind;
 mod rows;
@@ -35,7 +36,7 @@ mod window;
 use std::sync::Arc;
 
 use dodona_plugin::store::{Db, Tx};
-use dodona_proto::Message;
+use dodona_proto::{CallId, Message};
 use tokio::sync::OnceCell;
 
 pub use archive::{Archive, ArchivedExchange};
@@ -48,9 +49,10 @@ pub use decision::{DecisionKind, KeyDecision};
 pub use error::{ConversationError, Invalid};
 pub use exchange::{ExchangeRole, OracleExchange};
 pub use id::{ContextId, ExchangeId, QueryId};
-pub use lifecycle::{ContextSummary, NewContext};
+pub use lifecycle::{ContextSummary, NewContext, Which};
 pub use model::Recounted;
 pub use query::{Appended, Query, QueryInfo, QueryState, Said, ToolOutcome};
+pub use report::{UsageBy, UsageFilter, UsageReport, UsageRow};
 pub use restore::Restored;
 pub use rewind::Rewound;
 pub use rows::Owner;
@@ -136,6 +138,11 @@ impl Conversations {
             window::messages(tx, &head.id)
         })
         .await
+    }
+
+    /// The conversation of the running query that a call is made for, if it is made for one.
+    pub fn context_of_call(&self, call: &CallId) -> Option<ContextId> {
+        self.inner.live.context_of(call)
     }
 
     async fn messages(&self, context: ContextId) -> Result<Vec<Message>, ConversationError> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use dodona_plugin::store::{DbError, Row, Tx};
-use dodona_proto::{Message, PluginPath, ToolCall};
+use dodona_proto::{CallId, Message, PluginPath, ToolCall};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -208,6 +208,14 @@ impl Query {
     /// The conversation it belongs to.
     pub fn context(&self) -> &ContextId {
         &self.facts.context
+    }
+
+    /// Says which call it runs in, so that tools called below it, such as `agent.remember`, find
+    /// their conversation.
+    pub fn runs_in(&self, call: &CallId) {
+        if let Some(live) = &self.live {
+            live.runs_in(call, self.context());
+        }
     }
 
     /// What storing the question came to.

@@ -14,7 +14,7 @@ use super::history::{self, Place};
 use super::id::{ContextId, ExchangeId, QueryId};
 use super::lifecycle::{self, DEFAULT_NAME, NewContext};
 use super::query::{QueryInfo, QueryState};
-use super::rows::Owner;
+use super::rows::{self, Owner};
 use super::tool_call::Ending;
 use super::window::{self, Reach};
 
@@ -243,8 +243,8 @@ fn restore_query(
             query.question.as_str(),
             state.as_str(),
             reason,
-            query.started_at.to_string(),
-            ended.to_string(),
+            rows::stamp(query.started_at),
+            rows::stamp(ended),
             query.turns,
             query.model.as_deref(),
             query.id.as_str(),

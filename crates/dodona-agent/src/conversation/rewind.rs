@@ -1,7 +1,6 @@
 //! Taking back the end of a conversation.
 
 use dodona_plugin::store::Tx;
-use jiff::Timestamp;
 
 use super::Conversations;
 use super::begin::not_busy;
@@ -9,7 +8,7 @@ use super::error::{ConversationError, not_found};
 use super::exchange::ExchangeRole;
 use super::history;
 use super::id::ContextId;
-use super::rows::{Head, Owner};
+use super::rows::{self, Head, Owner};
 use super::window::{self, Reach};
 
 /// What was taken back.
@@ -54,7 +53,7 @@ fn rewind(tx: &Tx<'_>, context: &ContextId, exchange: &str) -> Result<Rewound, C
     let exchanges = tx.execute(
         "update exchanges set rewound_at = ?3
          where context_id = ?1 and position >= ?2 and rewound_at is null",
-        (context.as_str(), from, Timestamp::now().to_string()),
+        (context.as_str(), from, rows::now()),
     )?;
     history::mention_again(tx, context)?;
     let fitted = window::refresh(tx, context, Reach::All)?;
@@ -73,21 +72,31 @@ pub(super) struct Spot {
 }
 
 impl Spot {
+    /// By id, or by the end of one.
     pub(super) fn find(
         tx: &Tx<'_>,
         context: &ContextId,
         exchange: &str,
     ) -> Result<Self, ConversationError> {
-        let sql = "select position, role, query_id from exchanges
-            where context_id = ?1 and id = ?2 and rewound_at is null";
-        let found = tx.query_opt(sql, (context.as_str(), exchange), |row| {
-            Ok(Self {
-                position: row.get(0)?,
-                role: ExchangeRole::parse(row.text(1)?)?,
-                query: row.get(2)?,
-            })
+        let sql = format!(
+            "select id, position, role, query_id from exchanges
+             where context_id = ?1 and rewound_at is null and (id = ?2 or {})
+             order by id = ?2 desc limit 2",
+            rows::ends_with(2)
+        );
+        let mut found = tx.query(&sql, (context.as_str(), exchange), |row| {
+            let spot = Self {
+                position: row.get(1)?,
+                role: ExchangeRole::parse(row.text(2)?)?,
+                query: row.get(3)?,
+            };
+            Ok((row.text(0)? == exchange, spot))
         })?;
-        found.ok_or_else(|| not_found("exchange", exchange))
+        match found.len() {
+            2 if !found[0].0 => Err(rows::ambiguous("exchange_id", exchange).into()),
+            0 => Err(not_found("exchange", exchange)),
+            _ => Ok(found.swap_remove(0).1),
+        }
     }
 
     /// The position of the assistant's message that this one answers, or that is this one.

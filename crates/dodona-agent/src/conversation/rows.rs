@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::{ContextStatus, ForkPoint, OracleContext};
-use super::error::{ConversationError, not_found};
+use super::error::{ConversationError, Invalid, not_found};
 use super::id::{ContextId, ExchangeId};
 
 /// Whose conversations, and about which project. Everything is found within one owner only:
@@ -38,6 +38,20 @@ impl Owner {
     }
 }
 
+/// The fewest characters at the end of an id that stand for it.
+const SHORTEST_END: usize = 6;
+
+/// The condition that an id ends with a parameter.
+pub(super) fn ends_with(parameter: usize) -> String {
+    format!(
+        "(length(?{parameter}) >= {SHORTEST_END} and substr(id, -length(?{parameter})) = ?{parameter})"
+    )
+}
+
+pub(super) fn ambiguous(field: &str, asked: &str) -> Invalid {
+    Invalid::new(field, format!("more than one ends with `{asked}`"))
+}
+
 /// What operations need to know of a context, without its window.
 #[derive(Debug, Clone)]
 pub(super) struct Head {
@@ -60,17 +74,23 @@ impl Head {
             .ok_or_else(|| not_found("conversation", id.as_str()))
     }
 
-    /// By id, or by the name of one that is not closed.
+    /// By the name of one that is not closed, by id, or by the end of an id.
     pub(super) fn find(tx: &Tx<'_>, owner: &Owner, asked: &str) -> Result<Self, ConversationError> {
         let sql = format!(
             "select {HEAD} from oracle_contexts
              where user_id = ?1 and project_id = ?2
-               and (id = ?3 or (name = ?3 and status <> 'closed'))
-             order by id = ?3 desc limit 1"
+               and ((name = ?3 and status <> 'closed') or id = ?3 or {})
+             order by id = ?3 desc, name is ?3 desc limit 2",
+            ends_with(3)
         );
         let (user, project) = (owner.user.as_str(), owner.project.as_str());
-        tx.query_opt(&sql, (user, project, asked), Self::read)?
-            .ok_or_else(|| not_found("conversation", asked))
+        let mut found = tx.query(&sql, (user, project, asked), Self::read)?;
+        let whole = |head: &Self| head.id.as_str() == asked || !head.id.as_str().ends_with(asked);
+        match found.len() {
+            2 if !whole(&found[0]) => Err(ambiguous("context_id", asked).into()),
+            0 => Err(not_found("conversation", asked)),
+            _ => Ok(found.swap_remove(0)),
+        }
     }
 
     /// The one that questions go to which name none, unless it is closed.
@@ -110,10 +130,9 @@ impl Head {
         to: ContextStatus,
     ) -> Result<ContextStatus, ConversationError> {
         let to = self.status.change(to)?;
-        let now = Timestamp::now().to_string();
         tx.execute(
             "update oracle_contexts set status = ?2, last_activity = ?3 where id = ?1",
-            (self.id.as_str(), to.as_str(), now),
+            (self.id.as_str(), to.as_str(), now()),
         )?;
         Ok(to)
     }
@@ -162,6 +181,16 @@ fn read_context(row: &Row<'_>) -> Result<OracleContext, DbError> {
 fn status(row: &Row<'_>, index: usize) -> Result<ContextStatus, DbError> {
     let parsed = ContextStatus::parse(row.text(index)?);
     parsed.map_err(|error| unreadable("status", error.to_string()).into())
+}
+
+/// A time as it is stored: always as many digits, so that texts sort as times do.
+pub(super) fn stamp(at: Timestamp) -> String {
+    format!("{at:.6}")
+}
+
+/// The current time, as it is stored.
+pub(super) fn now() -> String {
+    stamp(Timestamp::now())
 }
 
 pub(super) fn time(row: &Row<'_>, index: usize) -> Result<Timestamp, DbError> {

@@ -58,7 +58,7 @@ pub const MIGRATIONS: &[Migration] = &[Migration::new(
         model       text,
         copied_from text
     ) strict;
-    create index queries_of_a_context on queries(context_id, started_at);
+    create index queries_of_a_context on queries(context_id, id);
     create unique index one_running_query on queries(context_id) where state = 'running';
 
     create table exchanges (

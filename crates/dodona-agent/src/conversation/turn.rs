@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dodona_plugin::store::Tx;
-use jiff::Timestamp;
 use serde_json::Value;
 
 use super::error::{ConversationError, Invalid, not_found};
@@ -70,7 +69,7 @@ fn place(
         (
             facts.context.as_str(),
             position,
-            exchange.timestamp.to_string(),
+            rows::stamp(exchange.timestamp),
             facts.model.as_str(),
         ),
     )?;
@@ -158,12 +157,7 @@ pub(super) fn start_call(
     tx.execute(
         "update tool_calls set started_at = ?3, plugin_path = ?4
          where exchange_id = ?1 and call_id = ?2",
-        (
-            call.exchange.as_str(),
-            call_id,
-            Timestamp::now().to_string(),
-            path,
-        ),
+        (call.exchange.as_str(), call_id, rows::now(), path),
     )?;
     Ok(())
 }
@@ -212,7 +206,7 @@ fn record_ending(
             call_id,
             history::status_text(ending.status()),
             ending.as_str(),
-            Timestamp::now().to_string(),
+            rows::now(),
             duration_ms,
             result.len(),
         ),
@@ -263,12 +257,7 @@ pub(super) fn end(
     let context: String = tx.query_one(
         "update queries set state = ?2, reason = ?3, ended_at = ?4 where id = ?1
          returning context_id",
-        (
-            query.as_str(),
-            to.as_str(),
-            reason,
-            Timestamp::now().to_string(),
-        ),
+        (query.as_str(), to.as_str(), reason, rows::now()),
         |row| row.get(0),
     )?;
     window::refresh(tx, &ContextId::stored(context), Reach::Window)?;
@@ -303,7 +292,7 @@ pub(super) fn begin(
             facts.query.as_str(),
             facts.context.as_str(),
             question.content.as_str(),
-            question.timestamp.to_string(),
+            rows::stamp(question.timestamp),
             facts.model.as_str(),
         ),
     )?;

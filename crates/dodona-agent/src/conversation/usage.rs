@@ -2,10 +2,9 @@
 
 use dodona_plugin::store::{ToValue, Tx};
 use dodona_proto::Usage;
-use jiff::Timestamp;
 
 use super::error::ConversationError;
-use super::rows::Owner;
+use super::rows::{self, Owner};
 use super::turn::Facts;
 
 /// What one request to a model used.
@@ -38,7 +37,7 @@ pub(super) fn insert(
         &owner.user.as_str(),
         &owner.project.as_str(),
         &record.turn,
-        &Timestamp::now().to_string(),
+        &rows::now(),
         &record.model,
         &record.path,
         &record.tool,

@@ -1,7 +1,7 @@
 //! Conversations as documents.
 
 use dodona_agent::conversation::{
-    Archive, ConversationError, DecisionKind, KeyDecision, QueryState,
+    Archive, ConversationError, DecisionKind, KeyDecision, QueryState, Which,
 };
 use dodona_proto::Message;
 use serde_json::{Value, json};
@@ -110,7 +110,14 @@ async fn a_document_can_be_imported_twice() {
         .unwrap();
     let second = conversations.import(&alice(), archive, None).await.unwrap();
     assert_ne!(first.context, second.context);
-    assert_eq!(conversations.list(&alice(), 10).await.unwrap().len(), 3);
+    assert_eq!(
+        conversations
+            .list(&alice(), Which::All, 10)
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dodona_agent::conversation::{
     ContextStatus, ConversationError, Ending, NewContext, NewQuery, OracleContext, QueryState,
+    Which,
 };
 use dodona_proto::Message;
 
@@ -71,7 +72,7 @@ async fn names_are_unique_among_those_not_closed_and_stand_for_ids() {
     conversations.close(&alice(), "login").await.unwrap();
     let next = create("login").await.unwrap();
     assert_ne!(next.id, context.id);
-    let list = conversations.list(&alice(), 10).await.unwrap();
+    let list = conversations.list(&alice(), Which::All, 10).await.unwrap();
     assert_eq!(list.len(), 2);
     let old = list
         .iter()

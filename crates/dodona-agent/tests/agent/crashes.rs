@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use dodona_agent::conversation::{
     ContextId, ContextStatus, Conversations, Ending, NewContext, NewQuery, Query, QueryState, Said,
+    Which,
 };
 use dodona_proto::Message;
 use proptest::prelude::*;
@@ -201,7 +202,11 @@ impl World {
                 }
             }
             Step::Close { context } => {
-                let list = self.conversations.list(&alice(), 100).await.unwrap();
+                let list = self
+                    .conversations
+                    .list(&alice(), Which::All, 100)
+                    .await
+                    .unwrap();
                 if list.len() > 2
                     && let Some(chosen) = list.get(context)
                 {
@@ -219,7 +224,11 @@ impl World {
             return;
         }
         let text = "q".repeat(length);
-        let list = self.conversations.list(&alice(), 100).await.unwrap();
+        let list = self
+            .conversations
+            .list(&alice(), Which::All, 100)
+            .await
+            .unwrap();
         let new = match list.get(context) {
             Some(chosen) => in_context(chosen.id.as_str(), &text),
             None => NewQuery {
@@ -273,7 +282,11 @@ impl World {
     }
 
     async fn choose(&self, context: usize, exchange: usize) -> Option<(String, String)> {
-        let list = self.conversations.list(&alice(), 100).await.unwrap();
+        let list = self
+            .conversations
+            .list(&alice(), Which::All, 100)
+            .await
+            .unwrap();
         let chosen = list.get(context)?.id.to_string();
         let shown = self
             .conversations
@@ -285,7 +298,11 @@ impl World {
     }
 
     async fn check(&self) {
-        let list = self.conversations.list(&alice(), 1_000).await.unwrap();
+        let list = self
+            .conversations
+            .list(&alice(), Which::All, 1_000)
+            .await
+            .unwrap();
         let defaults = list
             .iter()
             .filter(|context| context.is_default && context.status != ContextStatus::Closed);

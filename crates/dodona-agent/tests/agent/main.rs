@@ -4,7 +4,9 @@
 mod archives;
 mod contexts;
 mod crashes;
+mod methods;
 mod offline;
 mod queries;
 mod rules;
 mod storage;
+mod usage;

@@ -1,7 +1,7 @@
 //! A query from its question to its end.
 
 use dodona_agent::conversation::{
-    ContextStatus, ConversationError, Ending, ExchangeRole, QueryState, Said, ToolCallStatus,
+    ContextStatus, ConversationError, Ending, ExchangeRole, QueryState, Said, ToolCallStatus, Which,
 };
 use dodona_proto::Message;
 
@@ -315,5 +315,11 @@ async fn somebody_elses_ids_do_not_exist() {
             format!("there is no conversation `{id}`")
         );
     }
-    assert!(conversations.list(&bob, 10).await.unwrap().is_empty());
+    assert!(
+        conversations
+            .list(&bob, Which::All, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
