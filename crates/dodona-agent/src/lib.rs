@@ -6,12 +6,14 @@
 //!
 //! # What it does not do
 //!
-//! It searches nothing and reads no file: that is what tools are for. It keeps no conversation
-//! yet: every question stands alone.
+//! It searches nothing and reads no file: that is what tools are for. What it keeps of a
+//! conversation, it keeps through [`conversation`].
 
 mod chat;
 mod cite;
+pub mod conversation;
 mod emit;
+mod methods;
 mod tools;
 mod types;
 
@@ -21,6 +23,8 @@ use dodona_llm::{Model, Offline};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin};
 
+use conversation::Conversations;
+use methods::ContextMethods;
 use types::{AgentResponse, ChatParams};
 
 /// The plugin.
@@ -46,12 +50,18 @@ impl Plugin for AgentPlugin {
         "0.1.0"
     }
 
-    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+    fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
             let agent = Arc::new(Agent {
                 model: Arc::clone(&self.model),
             });
-            Ok(Contribution::new().methods(agent.plugin_methods()?))
+            let contexts = Arc::new(ContextMethods {
+                conversations: Conversations::open(ctx.db),
+            });
+            Ok(Contribution::new()
+                .methods(agent.plugin_methods()?)
+                .methods(contexts.plugin_methods()?)
+                .migrations(conversation::MIGRATIONS))
         })
     }
 }

@@ -1,0 +1,171 @@
+//! The beginning of a query.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dodona_plugin::store::Tx;
+
+use super::context::ContextStatus;
+use super::count::Counter;
+use super::error::ConversationError;
+use super::exchange::{ExchangeRole, OracleExchange};
+use super::id::{ContextId, QueryId};
+use super::lifecycle::{self, NewContext};
+use super::live::LiveQueries;
+use super::query::{self, Appended, Query, QueryState};
+use super::rows::{Head, Owner};
+use super::{Conversations, turn};
+
+/// A question, and what it is to be answered with.
+#[derive(Clone)]
+pub struct NewQuery {
+    /// The conversation, by id or name; without one the default, which is made if there is none.
+    pub context: Option<String>,
+    /// What is asked.
+    pub question: String,
+    /// Which model.
+    pub model: String,
+    /// Counts tokens as this model does.
+    pub counter: Counter,
+    /// The names, on the model's side, of the tools that are defined for it.
+    pub tools: BTreeSet<String>,
+}
+
+/// What came of an attempt to begin.
+enum Attempt {
+    Begun {
+        context: ContextId,
+        appended: Appended,
+        turns_before: u64,
+    },
+    /// The window was counted by another model, or a count of it was left unfinished.
+    Recount(ContextId),
+}
+
+impl Conversations {
+    /// Begins a query: stores the question in its conversation.
+    ///
+    /// A conversation that another model has answered in is recounted first. One that is closed
+    /// is refused, and so is one in which a query is running: queries of a conversation follow
+    /// each other, and it is the caller who lets them wait.
+    pub async fn begin_query(
+        &self,
+        owner: &Owner,
+        new: NewQuery,
+    ) -> Result<Query, ConversationError> {
+        let mut question = query::draft(ExchangeRole::User, new.question.clone());
+        query::complete(&mut question, None, &new.counter);
+        let id = QueryId::new();
+        // Before it is stored, so that nobody takes it for one that was left behind.
+        let live = self.inner.live.add(&id);
+        let tools = Arc::new(new.tools.clone());
+        let facts = |context: ContextId| turn::Facts {
+            query: id.clone(),
+            context,
+            model: new.model.clone(),
+            tools: Arc::clone(&tools),
+        };
+        loop {
+            match self.attempt(owner, &new, &question, &facts).await? {
+                Attempt::Recount(context) => {
+                    self.recount(&context, &new.model, &new.counter).await?;
+                }
+                Attempt::Begun {
+                    context,
+                    appended,
+                    turns_before,
+                } => {
+                    return Ok(Query {
+                        conversations: self.clone(),
+                        owner: owner.clone(),
+                        live: Some(live),
+                        facts: facts(context),
+                        counter: Arc::clone(&new.counter),
+                        begun: appended,
+                        turns_before,
+                    });
+                }
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        owner: &Owner,
+        new: &NewQuery,
+        question: &OracleExchange,
+        facts: &impl Fn(ContextId) -> turn::Facts,
+    ) -> Result<Attempt, ConversationError> {
+        let (owner, asked, question) = (owner.clone(), new.context.clone(), question.clone());
+        // The conversation is known only inside.
+        let template = facts(ContextId::new());
+        let live = self.inner.live.clone();
+        self.write(move |tx| {
+            let head = find_or_create(tx, &owner, asked.as_deref())?;
+            not_busy(tx, &head.id, &live)?;
+            if needs_recount(&head, &template.model) {
+                return Ok(Attempt::Recount(head.id));
+            }
+            let facts = turn::Facts {
+                context: head.id.clone(),
+                ..template
+            };
+            Ok(Attempt::Begun {
+                turns_before: turns(tx, &head.id)?,
+                appended: turn::begin(tx, &facts, &question)?,
+                context: head.id,
+            })
+        })
+        .await
+    }
+}
+
+fn find_or_create(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    asked: Option<&str>,
+) -> Result<Head, ConversationError> {
+    if let Some(asked) = asked {
+        return Head::find(tx, owner, asked)?.open();
+    }
+    if let Some(head) = Head::default(tx, owner)? {
+        return Ok(head);
+    }
+    let id = lifecycle::create(tx, owner, &NewContext::default_one())?;
+    Head::of(tx, &id)
+}
+
+/// An empty window has the same tokens for every model.
+fn needs_recount(head: &Head, model: &str) -> bool {
+    let other = head.last_model.as_deref().is_some_and(|last| last != model);
+    head.status == ContextStatus::Suspended || (other && head.tokens_used > 0)
+}
+
+/// Refuses a conversation in which a query is running. One that nobody holds was left behind, and
+/// is ended first.
+pub(super) fn not_busy(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    live: &LiveQueries,
+) -> Result<(), ConversationError> {
+    let sql = "select id from queries where context_id = ?1 and state = 'running'";
+    let running = tx.query_opt(sql, (context.as_str(),), |row| {
+        Ok(QueryId::stored(row.get(0)?))
+    })?;
+    match running {
+        None => Ok(()),
+        Some(query) if live.contains(&query) => Err(ConversationError::Busy {
+            context: context.clone(),
+            query,
+        }),
+        Some(left) => {
+            let reason = "its call ended before it did";
+            turn::end(tx, &left, QueryState::Interrupted, Some(reason))
+        }
+    }
+}
+
+fn turns(tx: &Tx<'_>, context: &ContextId) -> Result<u64, ConversationError> {
+    let sql = "select coalesce(sum(turns), 0) from queries where context_id = ?1";
+    Ok(tx.query_one(sql, (context.as_str(),), |row| row.get(0))?)
+}

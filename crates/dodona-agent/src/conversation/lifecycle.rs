@@ -1,0 +1,325 @@
+//! Conversations as wholes: made, listed, shown, closed; and what they remember.
+
+use dodona_plugin::store::{ConstraintKind, DbError, Row, ToValue, Tx};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Conversations;
+use super::begin::not_busy;
+use super::context::{
+    ContextStatus, DEFAULT_AGENT, DEFAULT_TOKEN_BUDGET, ForkPoint, OracleContext, check_budget,
+    check_name,
+};
+use super::decision::{self, KeyDecision};
+use super::error::{ConversationError, Invalid, not_found};
+use super::id::{ContextId, ExchangeId, QueryId};
+use super::query::{INFO, QueryInfo};
+use super::rows::{self, Head, Owner};
+
+/// The name of the conversation that questions go to which name none.
+pub(super) const DEFAULT_NAME: &str = "default";
+
+/// A conversation to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewContext {
+    /// A name that no other one of the project has.
+    pub name: Option<String>,
+    /// How many tokens its window may have.
+    pub token_budget: u64,
+    /// The agent definition it belongs to.
+    pub agent_id: String,
+    /// Whether questions go there that name no conversation.
+    pub is_default: bool,
+    /// Where it was copied from.
+    pub forked_from: Option<ForkPoint>,
+}
+
+impl NewContext {
+    /// One with a name or without.
+    pub fn named(name: Option<&str>) -> Self {
+        Self {
+            name: name.map(str::to_owned),
+            token_budget: DEFAULT_TOKEN_BUDGET,
+            agent_id: DEFAULT_AGENT.to_owned(),
+            is_default: false,
+            forked_from: None,
+        }
+    }
+
+    pub(super) fn default_one() -> Self {
+        Self {
+            is_default: true,
+            ..Self::named(Some(DEFAULT_NAME))
+        }
+    }
+}
+
+/// Which conversations to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Those that can be continued.
+    Open,
+    /// Closed ones too.
+    All,
+}
+
+/// A conversation in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextSummary {
+    /// Which one.
+    pub id: ContextId,
+    /// Its name.
+    pub name: Option<String>,
+    /// Whether questions go there that name no conversation.
+    pub is_default: bool,
+    /// What it is now.
+    pub status: ContextStatus,
+    /// When it was begun.
+    pub session_start: Timestamp,
+    /// When something last happened in it.
+    pub last_activity: Option<Timestamp>,
+    /// The model of the last query.
+    pub last_model: Option<String>,
+    /// How many tokens its window may have.
+    pub token_budget: u64,
+    /// How many it has.
+    pub tokens_used: u64,
+    /// How many queries there were.
+    pub queries: u64,
+    /// The first question, shortened.
+    pub first_question: Option<String>,
+    /// Where it was copied from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub forked_from: Option<ForkPoint>,
+}
+
+impl Conversations {
+    /// Makes a conversation.
+    pub async fn create(
+        &self,
+        owner: &Owner,
+        new: NewContext,
+    ) -> Result<OracleContext, ConversationError> {
+        let owner = owner.clone();
+        self.write(move |tx| {
+            let id = create(tx, &owner, &new)?;
+            rows::context(tx, &id)
+        })
+        .await
+    }
+
+    /// The conversations, the latest first.
+    pub async fn list(
+        &self,
+        owner: &Owner,
+        which: Which,
+        limit: u32,
+    ) -> Result<Vec<ContextSummary>, ConversationError> {
+        let owner = owner.clone();
+        self.read(move |tx| {
+            let (user, project) = (owner.user.as_str(), owner.project.as_str());
+            let all = which == Which::All;
+            Ok(tx.query(LIST, (user, project, all, limit), read_summary)?)
+        })
+        .await
+    }
+
+    /// The whole state of one, by id or name; the default one without.
+    pub async fn show(
+        &self,
+        owner: &Owner,
+        context: Option<&str>,
+    ) -> Result<OracleContext, ConversationError> {
+        let (owner, asked) = (owner.clone(), context.map(str::to_owned));
+        self.read(move |tx| {
+            let head = find(tx, &owner, asked.as_deref())?;
+            rows::context(tx, &head.id)
+        })
+        .await
+    }
+
+    /// Ends a conversation. It can still be read, exported and forked.
+    pub async fn close(
+        &self,
+        owner: &Owner,
+        context: &str,
+    ) -> Result<ContextId, ConversationError> {
+        let (owner, asked, live) = (owner.clone(), context.to_owned(), self.inner.live.clone());
+        self.write(move |tx| {
+            let head = Head::find(tx, &owner, &asked)?;
+            not_busy(tx, &head.id, &live)?;
+            head.change(tx, ContextStatus::Closed)?;
+            Ok(head.id)
+        })
+        .await
+    }
+
+    /// Remembers something in a conversation, the default one if none is named. Saying the same
+    /// again changes nothing. Answers whether it is new.
+    pub async fn remember(
+        &self,
+        owner: &Owner,
+        context: Option<&str>,
+        decision: KeyDecision,
+    ) -> Result<(ContextId, bool), ConversationError> {
+        let (owner, asked) = (owner.clone(), context.map(str::to_owned));
+        self.write(move |tx| {
+            let head = match (&asked, Head::default(tx, &owner)?) {
+                (Some(asked), _) => Head::find(tx, &owner, asked)?.open()?,
+                (None, Some(head)) => head,
+                (None, None) => {
+                    let id = create(tx, &owner, &NewContext::default_one())?;
+                    Head::of(tx, &id)?
+                }
+            };
+            let new = decision::add(tx, &head.id, &decision)?;
+            Ok((head.id, new))
+        })
+        .await
+    }
+
+    /// What a conversation remembers, in the order it was said.
+    pub async fn decisions(
+        &self,
+        owner: &Owner,
+        context: Option<&str>,
+    ) -> Result<Vec<KeyDecision>, ConversationError> {
+        let (owner, asked) = (owner.clone(), context.map(str::to_owned));
+        self.read(move |tx| decision::of(tx, &find(tx, &owner, asked.as_deref())?.id))
+            .await
+    }
+
+    /// The queries of a conversation, the latest first.
+    pub async fn queries(
+        &self,
+        owner: &Owner,
+        context: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<QueryInfo>, ConversationError> {
+        let (owner, asked) = (owner.clone(), context.map(str::to_owned));
+        self.read(move |tx| {
+            let head = find(tx, &owner, asked.as_deref())?;
+            let sql = format!(
+                "select {INFO} from queries where context_id = ?1
+                 order by id desc limit ?2"
+            );
+            Ok(tx.query(&sql, (head.id.as_str(), limit), QueryInfo::read)?)
+        })
+        .await
+    }
+
+    /// The conversation that a query belongs to.
+    pub async fn context_of(
+        &self,
+        owner: &Owner,
+        query: &QueryId,
+    ) -> Result<ContextId, ConversationError> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.read(move |tx| {
+            let sql = "select c.id from queries q join oracle_contexts c on c.id = q.context_id
+                where q.id = ?1 and c.user_id = ?2 and c.project_id = ?3";
+            let (user, project) = (owner.user.as_str(), owner.project.as_str());
+            let found = tx.query_opt(sql, (query.as_str(), user, project), |row| row.get(0))?;
+            found
+                .map(ContextId::stored)
+                .ok_or_else(|| not_found("query", query.as_str()))
+        })
+        .await
+    }
+}
+
+/// By id or name, or the default one.
+pub(super) fn find(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    asked: Option<&str>,
+) -> Result<Head, ConversationError> {
+    match asked {
+        Some(asked) => Head::find(tx, owner, asked),
+        None => Head::default(tx, owner)?.ok_or_else(|| not_found("conversation", DEFAULT_NAME)),
+    }
+}
+
+/// Makes a conversation.
+pub(super) fn create(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    new: &NewContext,
+) -> Result<ContextId, ConversationError> {
+    check_budget(new.token_budget)?;
+    if let Some(name) = &new.name {
+        check_name(name)?;
+        if name == DEFAULT_NAME && !new.is_default {
+            let rule = "is the name of the conversation that questions go to by default";
+            return Err(Invalid::new("name", rule).into());
+        }
+    }
+    let id = ContextId::new();
+    let now = rows::now();
+    let forked = new.forked_from.as_ref();
+    let exchange = forked.and_then(|fork| fork.exchange_id.as_ref());
+    let values: [&dyn ToValue; 10] = [
+        &id.as_str(),
+        &owner.user.as_str(),
+        &owner.project.as_str(),
+        &now,
+        &new.token_budget,
+        &new.agent_id,
+        &new.name,
+        &new.is_default,
+        &forked.map(|fork| fork.context_id.as_str()),
+        &exchange.map(ExchangeId::as_str),
+    ];
+    let inserted = tx.execute(
+        "insert into oracle_contexts (id, user_id, project_id, session_start, last_activity,
+             token_budget, agent_id, name, is_default, forked_from, forked_exchange)
+         values (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        &values[..],
+    );
+    match inserted {
+        Ok(_) => Ok(id),
+        // The only other unique thing is the default, which is looked for before it is made.
+        Err(DbError::Constraint {
+            kind: ConstraintKind::Unique,
+            ..
+        }) => Err(ConversationError::NameTaken(
+            new.name.clone().unwrap_or_else(|| DEFAULT_NAME.to_owned()),
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+const LIST: &str = "
+    select c.id, c.name, c.is_default, c.status, c.session_start, c.last_activity, c.last_model,
+        c.token_budget, c.tokens_used,
+        (select count(*) from queries q where q.context_id = c.id),
+        (select substr(q.question, 1, 200) from queries q where q.context_id = c.id
+            order by q.id limit 1),
+        c.forked_from, c.forked_exchange
+    from oracle_contexts c
+    where c.user_id = ?1 and c.project_id = ?2 and (?3 or c.status <> 'closed')
+    order by c.last_activity desc, c.id desc limit ?4";
+
+fn read_summary(row: &Row<'_>) -> Result<ContextSummary, DbError> {
+    let status = ContextStatus::parse(row.text(3)?).map_err(ConversationError::from)?;
+    let forked: Option<String> = row.get(11)?;
+    let exchange: Option<String> = row.get(12)?;
+    Ok(ContextSummary {
+        id: ContextId::stored(row.get(0)?),
+        name: row.get(1)?,
+        is_default: row.get(2)?,
+        status,
+        session_start: rows::time(row, 4)?,
+        last_activity: rows::time_opt(row, 5)?,
+        last_model: row.get(6)?,
+        token_budget: row.get(7)?,
+        tokens_used: row.get(8)?,
+        queries: row.get(9)?,
+        first_question: row.get(10)?,
+        forked_from: forked.map(|context| ForkPoint {
+            context_id: ContextId::stored(context),
+            exchange_id: exchange.map(ExchangeId::stored),
+        }),
+    })
+}

@@ -1,0 +1,151 @@
+//! Conversations: what was said, kept.
+//!
+//! Start from [`Conversations`]. A turn loop [begins](Conversations::begin_query) a [`Query`],
+//! adds what is said, records how tool calls went, and ends it; [`Query::window`] is what a model
+//! is shown meanwhile. Each of these is one transaction: once it has answered it is stored, and
+//! whenever the process ends, what is stored is a conversation that a provider accepts.
+//!
+//! The data model (`OracleContext`, `OracleExchange`, tool calls) and its rules are described in
+//! `docs/reference/conversations.md`.
+
+mod archive;
+mod begin;
+mod context;
+mod count;
+mod decision;
+mod error;
+mod exchange;
+mod fork;
+mod history;
+mod id;
+mod lifecycle;
+mod live;
+mod mention;
+mod model;
+mod query;
+mod report;
+mod restore;
+mod rewind;
+mod rows;
+mod schema;
+mod tool_call;
+mod turn;
+mod usage;
+mod window;
+
+use std::sync::Arc;
+
+use dodona_plugin::store::{Db, Tx};
+use dodona_proto::{CallId, Message};
+use tokio::sync::OnceCell;
+
+pub use archive::{Archive, ArchivedExchange};
+pub use begin::NewQuery;
+pub use context::{
+    ContextStatus, DEFAULT_AGENT, DEFAULT_TOKEN_BUDGET, ForkPoint, OracleContext, TOKEN_BUDGETS,
+};
+pub use count::Counter;
+pub use decision::{DecisionKind, KeyDecision};
+pub use error::{ConversationError, Invalid};
+pub use exchange::{ExchangeRole, OracleExchange};
+pub use id::{ContextId, ExchangeId, QueryId};
+pub use lifecycle::{ContextSummary, NewContext, Which};
+pub use model::Recounted;
+pub use query::{Appended, Query, QueryInfo, QueryState, Said, ToolOutcome};
+pub use report::{UsageBy, UsageFilter, UsageReport, UsageRow};
+pub use restore::Restored;
+pub use rewind::Rewound;
+pub use rows::Owner;
+pub use schema::MIGRATIONS;
+pub use tool_call::{Ending, ToolCallRecord, ToolCallStatus};
+pub use usage::UsageRecord;
+
+use live::LiveQueries;
+
+/// The conversations of one database. Cheap to clone.
+#[derive(Clone)]
+pub struct Conversations {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    db: Db,
+    live: LiveQueries,
+    /// Set once what an earlier process left behind is cleared up.
+    recovered: OnceCell<()>,
+}
+
+impl Conversations {
+    /// The conversations in a database that has, or is about to get, the schema of
+    /// [`MIGRATIONS`]. Nothing is read before the first use, which clears up what an earlier
+    /// process left behind.
+    pub fn open(db: Db) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                db,
+                live: LiveQueries::default(),
+                recovered: OnceCell::new(),
+            }),
+        }
+    }
+
+    /// Ends the queries, and their tool calls, that are stored as running and that nobody in this
+    /// process holds: the process that did has ended. Answers how many there were; a second time
+    /// there are none.
+    pub async fn recover(&self) -> Result<usize, ConversationError> {
+        let live = self.inner.live.clone();
+        let recover = move |tx: &Tx<'_>| Ok(turn::recover(tx, |query| live.contains(query))?);
+        Ok(self.inner.db.write(recover).await?)
+    }
+
+    async fn ready(&self) -> Result<&Db, ConversationError> {
+        let recover = || async {
+            let left = self.recover().await?;
+            if left > 0 {
+                tracing::info!(left, "queries were interrupted when the process last ended");
+            }
+            Ok::<(), ConversationError>(())
+        };
+        self.inner.recovered.get_or_try_init(recover).await?;
+        Ok(&self.inner.db)
+    }
+
+    async fn write<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, ConversationError> + Send + 'static,
+    ) -> Result<R, ConversationError> {
+        let db = self.ready().await?;
+        Ok(db.write(move |tx| Ok(work(tx)?)).await?)
+    }
+
+    async fn read<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, ConversationError> + Send + 'static,
+    ) -> Result<R, ConversationError> {
+        let db = self.ready().await?;
+        Ok(db.read(move |tx| Ok(work(tx)?)).await?)
+    }
+
+    /// What a model is shown of a conversation.
+    pub async fn window(
+        &self,
+        owner: &Owner,
+        context: &str,
+    ) -> Result<Vec<Message>, ConversationError> {
+        let (owner, context) = (owner.clone(), context.to_owned());
+        self.read(move |tx| {
+            let head = rows::Head::find(tx, &owner, &context)?;
+            window::messages(tx, &head.id)
+        })
+        .await
+    }
+
+    /// The conversation of the running query that a call is made for, if it is made for one.
+    pub fn context_of_call(&self, call: &CallId) -> Option<ContextId> {
+        self.inner.live.context_of(call)
+    }
+
+    async fn messages(&self, context: ContextId) -> Result<Vec<Message>, ConversationError> {
+        self.read(move |tx| window::messages(tx, &context)).await
+    }
+}

@@ -1,0 +1,378 @@
+//! A question of the user, and everything that is said until it has ended.
+
+use std::fmt;
+use std::time::Duration;
+
+use dodona_plugin::store::{DbError, Row, Tx};
+use dodona_proto::{CallId, Message, PluginPath, ToolCall};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::count::{self, Counter};
+use super::error::ConversationError;
+use super::exchange::{ExchangeRole, OracleExchange};
+use super::history;
+use super::id::{ContextId, ExchangeId, QueryId};
+use super::live::LiveQuery;
+use super::rows::{self, Owner};
+use super::tool_call::{Ending, ToolCallRecord};
+use super::usage::{self, UsageRecord};
+use super::{Conversations, turn};
+
+/// How a query stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QueryState {
+    /// It has not ended.
+    Running,
+    /// It was answered.
+    Complete,
+    /// Something went wrong.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+    /// A rule or a person said no.
+    Refused,
+    /// It reached a limit: turns, tokens, time.
+    Limited,
+    /// The process ended, or its call was dropped, before it did.
+    Interrupted,
+}
+
+impl QueryState {
+    const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Complete,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Refused,
+        Self::Limited,
+        Self::Interrupted,
+    ];
+
+    /// As it is stored and written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
+            Self::Limited => "limited",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, ConversationError> {
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| rows::unreadable("query", format!("state `{text}`")))
+    }
+
+    /// How calls end that are open when their query ends so.
+    pub(super) fn ending(self) -> Ending {
+        match self {
+            Self::Cancelled | Self::Refused | Self::Limited => Ending::Cancelled,
+            Self::Running | Self::Complete | Self::Failed | Self::Interrupted => {
+                Ending::Interrupted
+            }
+        }
+    }
+
+    /// What a model is told instead of an answer.
+    pub(super) fn told(self) -> &'static str {
+        match self {
+            // An answered query that was cut in the middle by a rewind or a fork.
+            Self::Running | Self::Complete => "(The answer to this was taken back.)",
+            Self::Failed => "(This was not answered: something went wrong.)",
+            Self::Cancelled => "(This was not answered: the user stopped it.)",
+            Self::Refused => "(This was not answered: it was not allowed.)",
+            Self::Limited => "(This was not answered: it reached a limit.)",
+            Self::Interrupted => "(This was not answered: it was interrupted.)",
+        }
+    }
+}
+
+impl fmt::Display for QueryState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What is known of a query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueryInfo {
+    /// Which one.
+    pub id: QueryId,
+    /// What was asked.
+    pub question: String,
+    /// How it stands.
+    pub state: QueryState,
+    /// Why it ended so.
+    pub reason: Option<String>,
+    /// Since when.
+    pub started_at: Timestamp,
+    /// Until when.
+    pub ended_at: Option<Timestamp>,
+    /// How many times the model was asked.
+    pub turns: u32,
+    /// Which model.
+    pub model: Option<String>,
+}
+
+pub(super) const INFO: &str = "id, question, state, reason, started_at, ended_at, turns, model";
+
+impl QueryInfo {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, DbError> {
+        Ok(Self {
+            id: QueryId::stored(row.get(0)?),
+            question: row.get(1)?,
+            state: QueryState::parse(row.text(2)?)?,
+            reason: row.get(3)?,
+            started_at: rows::time(row, 4)?,
+            ended_at: rows::time_opt(row, 5)?,
+            turns: row.get(6)?,
+            model: row.get(7)?,
+        })
+    }
+}
+
+/// What was stored, and what the window comes to with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// The exchange.
+    pub exchange: ExchangeId,
+    /// Its tokens.
+    pub tokens: u64,
+    /// The tokens of the window.
+    pub tokens_used: u64,
+    /// How many it may have.
+    pub token_budget: u64,
+    /// How many queries left the window to make room.
+    pub dropped: usize,
+}
+
+/// Something to be added to a query.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// By the user, while the query is running.
+    User {
+        /// The text.
+        content: String,
+    },
+    /// By the model.
+    Assistant {
+        /// The text; empty only where there are calls.
+        content: String,
+        /// The tools it wants.
+        calls: Vec<ToolCall>,
+        /// What its provider wants to see again, and nobody else understands.
+        opaque: Option<Value>,
+    },
+}
+
+/// How a tool call went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// What the model is told.
+    pub result: String,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// A running query. Everything added to it is one transaction each, stored once it has answered.
+///
+/// Dropped before it has ended, it ends as interrupted: soon if there is a runtime, and otherwise
+/// when the next query begins or the process starts again.
+pub struct Query {
+    pub(super) conversations: Conversations,
+    pub(super) owner: Owner,
+    pub(super) live: Option<LiveQuery>,
+    pub(super) facts: turn::Facts,
+    pub(super) counter: Counter,
+    pub(super) begun: Appended,
+    pub(super) turns_before: u64,
+}
+
+impl Query {
+    /// Which one.
+    pub fn id(&self) -> &QueryId {
+        &self.facts.query
+    }
+
+    /// The conversation it belongs to.
+    pub fn context(&self) -> &ContextId {
+        &self.facts.context
+    }
+
+    /// Says which call it runs in, so that tools called below it, such as `agent.remember`, find
+    /// their conversation.
+    pub fn runs_in(&self, call: &CallId) {
+        if let Some(live) = &self.live {
+            live.runs_in(call, self.context());
+        }
+    }
+
+    /// What storing the question came to.
+    pub fn begun(&self) -> &Appended {
+        &self.begun
+    }
+
+    /// How many turns the conversation had before this query.
+    pub fn turns_before(&self) -> u64 {
+        self.turns_before
+    }
+
+    /// Adds what was said in a turn, counted from 1.
+    pub async fn append(&self, turn: u32, said: Said) -> Result<Appended, ConversationError> {
+        let (exchange, opaque) = self.exchange(said);
+        let facts = self.facts.clone();
+        let write = move |tx: &Tx<'_>| turn::append(tx, &facts, turn, &exchange, opaque);
+        self.conversations.write(write).await
+    }
+
+    /// Records that a call begins to run. Its name must be one of the tools that the query has.
+    pub async fn tool_started(
+        &self,
+        call_id: &str,
+        path: Option<&PluginPath>,
+    ) -> Result<(), ConversationError> {
+        let (facts, call_id) = (self.facts.clone(), call_id.to_owned());
+        let path = path.map(ToString::to_string);
+        let write = move |tx: &Tx<'_>| turn::start_call(tx, &facts, &call_id, path.as_deref());
+        self.conversations.write(write).await
+    }
+
+    /// Records how a call ended, and what it answered. A call that was never started cannot have
+    /// succeeded.
+    pub async fn tool_ended(
+        &self,
+        call_id: &str,
+        outcome: ToolOutcome,
+    ) -> Result<Appended, ConversationError> {
+        let mut exchange = draft(ExchangeRole::Tool, outcome.result.clone());
+        exchange.tool_call_id = Some(call_id.to_owned());
+        complete(&mut exchange, None, &self.counter);
+        let facts = self.facts.clone();
+        let write = move |tx: &Tx<'_>| turn::end_call(tx, &facts, &exchange, &outcome);
+        self.conversations.write(write).await
+    }
+
+    /// Records what a request to a model used.
+    pub async fn usage(&self, record: UsageRecord) -> Result<(), ConversationError> {
+        let (facts, owner) = (self.facts.clone(), self.owner.clone());
+        let write = move |tx: &Tx<'_>| usage::insert(tx, &owner, &facts, &record);
+        self.conversations.write(write).await
+    }
+
+    /// What a model is shown now.
+    pub async fn window(&self) -> Result<Vec<Message>, ConversationError> {
+        self.conversations.messages(self.context().clone()).await
+    }
+
+    /// Adds the answer and ends the query, both or neither.
+    pub async fn answer(
+        mut self,
+        turn: u32,
+        content: String,
+        opaque: Option<Value>,
+    ) -> Result<Appended, ConversationError> {
+        let (exchange, opaque) = self.exchange(Said::Assistant {
+            content,
+            calls: Vec::new(),
+            opaque,
+        });
+        let facts = self.facts.clone();
+        let write = move |tx: &Tx<'_>| {
+            let appended = turn::append(tx, &facts, turn, &exchange, opaque)?;
+            turn::end(tx, &facts.query, QueryState::Complete, None)?;
+            Ok(appended)
+        };
+        let answered = self.conversations.write(write).await?;
+        self.live = None;
+        Ok(answered)
+    }
+
+    /// Ends the query. Calls that are still open end with it; a query cannot be complete while
+    /// there are any.
+    pub async fn finish(
+        mut self,
+        state: QueryState,
+        reason: Option<&str>,
+    ) -> Result<(), ConversationError> {
+        let (query, reason) = (self.id().clone(), reason.map(str::to_owned));
+        let write = move |tx: &Tx<'_>| turn::end(tx, &query, state, reason.as_deref());
+        self.conversations.write(write).await?;
+        self.live = None;
+        Ok(())
+    }
+
+    fn exchange(&self, said: Said) -> (OracleExchange, Option<Value>) {
+        let (mut exchange, opaque) = match said {
+            Said::User { content } => (draft(ExchangeRole::User, content), None),
+            Said::Assistant {
+                content,
+                calls,
+                opaque,
+            } => {
+                let mut exchange = draft(ExchangeRole::Assistant, content);
+                let calls: Vec<_> = calls.iter().map(ToolCallRecord::pending).collect();
+                exchange.tool_calls = (!calls.is_empty()).then_some(calls);
+                (exchange, opaque)
+            }
+        };
+        complete(&mut exchange, opaque.as_ref(), &self.counter);
+        (exchange, opaque)
+    }
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        let Some(live) = self.live.take() else {
+            return;
+        };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let (conversations, query) = (self.conversations.clone(), self.id().clone());
+        runtime.spawn(async move {
+            let id = query.clone();
+            let end = move |tx: &Tx<'_>| {
+                let reason = "its call ended before it did";
+                turn::end(tx, &id, QueryState::Interrupted, Some(reason))
+            };
+            if let Err(error) = conversations.write(end).await {
+                tracing::warn!(%query, %error, "could not end a query that was dropped");
+            }
+            drop(live);
+        });
+    }
+}
+
+/// An exchange that is said now, not complete yet.
+pub(super) fn draft(role: ExchangeRole, content: String) -> OracleExchange {
+    OracleExchange {
+        id: ExchangeId::new(),
+        role,
+        content,
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: Timestamp::now(),
+        token_count: 0,
+        key_insight: None,
+        mentioned_symbols: Vec::new(),
+        mentioned_files: Vec::new(),
+    }
+}
+
+/// Counts its tokens and finds what it mentions. Before the transaction: the database's thread has
+/// better things to do.
+pub(super) fn complete(exchange: &mut OracleExchange, opaque: Option<&Value>, counter: &Counter) {
+    exchange.token_count = count::tokens(counter, exchange, opaque);
+    history::find_mentions(exchange);
+}

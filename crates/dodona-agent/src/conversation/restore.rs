@@ -1,0 +1,266 @@
+//! A document becomes a conversation.
+
+use std::collections::HashMap;
+
+use dodona_plugin::store::Tx;
+use jiff::Timestamp;
+
+use super::Conversations;
+use super::archive::{Archive, ArchivedExchange};
+use super::decision::{self, DecisionKind, KeyDecision};
+use super::error::{ConversationError, Invalid};
+use super::exchange::{ExchangeRole, OracleExchange};
+use super::history::{self, Place};
+use super::id::{ContextId, ExchangeId, QueryId};
+use super::lifecycle::{self, DEFAULT_NAME, NewContext};
+use super::query::{QueryInfo, QueryState};
+use super::rows::{self, Owner};
+use super::tool_call::Ending;
+use super::window::{self, Reach};
+
+/// A conversation that was made from a document or from another conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// Which one.
+    pub context: ContextId,
+    /// How many exchanges it has.
+    pub exchanges: usize,
+    /// The tokens of its window.
+    pub tokens_used: u64,
+}
+
+impl Conversations {
+    /// Makes a conversation from a document, under new ids and as the caller's own. Whatever was
+    /// running when the document was written is interrupted in it. Without a name it gets the
+    /// document's, unless that is taken.
+    pub async fn import(
+        &self,
+        owner: &Owner,
+        mut archive: Archive,
+        name: Option<&str>,
+    ) -> Result<Restored, ConversationError> {
+        let (owner, name) = (owner.clone(), name.map(str::to_owned));
+        self.write(move |tx| {
+            take_window(&mut archive)?;
+            take_decisions(&mut archive);
+            archive.check()?;
+            let name = match name {
+                Some(name) => Some(name),
+                None => free_name(tx, &owner, archive.context.name.take())?,
+            };
+            let new = NewContext {
+                token_budget: archive.context.token_budget,
+                agent_id: archive.context.agent_id.clone(),
+                ..NewContext::named(name.as_deref())
+            };
+            restore(tx, &owner, &new, &archive)
+        })
+        .await
+    }
+}
+
+fn free_name(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    name: Option<String>,
+) -> Result<Option<String>, ConversationError> {
+    let Some(name) = name.filter(|name| name != DEFAULT_NAME) else {
+        return Ok(None);
+    };
+    let sql = "select count(*) from oracle_contexts
+        where user_id = ?1 and project_id = ?2 and name = ?3 and status <> 'closed'";
+    let (user, project) = (owner.user.as_str(), owner.project.as_str());
+    let taken: u64 = tx.query_one(sql, (user, project, name.as_str()), |row| row.get(0))?;
+    Ok((taken == 0).then_some(name))
+}
+
+/// A document that has nothing but a window gets its queries from it: each question begins one.
+fn take_window(archive: &mut Archive) -> Result<(), Invalid> {
+    if !archive.exchanges.is_empty() || !archive.queries.is_empty() {
+        return Ok(());
+    }
+    let window = std::mem::take(&mut archive.context.recent_exchanges);
+    for (index, exchange) in window.iter().enumerate() {
+        if exchange.role == ExchangeRole::User {
+            archive.queries.push(asked(exchange));
+        }
+        let Some(query) = archive.queries.last_mut() else {
+            let field = format!("context.recent_exchanges[{index}].role");
+            return Err(Invalid::new(field, "a conversation begins with the user"));
+        };
+        query.turns += u32::from(exchange.role == ExchangeRole::Assistant);
+        query.ended_at = Some(exchange.timestamp);
+        let parts = match window.get(index + 1) {
+            // The tools' answers, or what the model made of them, have exchanges of their own.
+            Some(next) if next.role != ExchangeRole::User => vec![exchange.clone()],
+            _ => parts(exchange),
+        };
+        if parts.last().is_some_and(OracleExchange::is_answer) {
+            query.state = QueryState::Complete;
+        }
+        archive
+            .exchanges
+            .extend(parts.into_iter().map(|exchange| ArchivedExchange {
+                position: 0,
+                query_id: query.id.clone(),
+                turn: query.turns,
+                model: archive.context.last_model.clone(),
+                opaque: None,
+                rewound_at: None,
+                exchange,
+            }));
+    }
+    Ok(())
+}
+
+/// The data model knows the texts of decisions and nothing else of them.
+fn take_decisions(archive: &mut Archive) {
+    if archive.decisions.is_empty() {
+        let texts = &archive.context.key_decisions;
+        let decided = |text: &String| KeyDecision::new(DecisionKind::Decision, text);
+        archive.decisions = texts.iter().map(decided).collect();
+    }
+}
+
+/// The data model lets one exchange hold calls, their results and the answer made of them. A
+/// provider knows these as messages of their own, and so do we.
+fn parts(exchange: &OracleExchange) -> Vec<OracleExchange> {
+    let ended = exchange.calls().iter().all(|call| !call.is_open());
+    if exchange.calls().is_empty() || exchange.content.trim().is_empty() || !ended {
+        return vec![exchange.clone()];
+    }
+    let asking = OracleExchange {
+        id: ExchangeId::new(),
+        content: String::new(),
+        token_count: 1,
+        key_insight: None,
+        ..exchange.clone()
+    };
+    let answers = exchange.calls().iter().map(|call| OracleExchange {
+        id: ExchangeId::new(),
+        role: ExchangeRole::Tool,
+        content: call.result.clone().unwrap_or_default(),
+        tool_calls: None,
+        tool_call_id: Some(call.id.clone()),
+        token_count: 1,
+        key_insight: None,
+        ..exchange.clone()
+    });
+    let mut parts: Vec<OracleExchange> = std::iter::once(asking).chain(answers).collect();
+    let counted = parts.len() as u64;
+    parts.push(OracleExchange {
+        tool_calls: None,
+        token_count: exchange.token_count.saturating_sub(counted).max(1),
+        ..exchange.clone()
+    });
+    parts
+}
+
+fn asked(question: &OracleExchange) -> QueryInfo {
+    QueryInfo {
+        id: QueryId::new(),
+        question: question.content.clone(),
+        state: QueryState::Interrupted,
+        reason: None,
+        started_at: question.timestamp,
+        ended_at: None,
+        turns: 0,
+        model: None,
+    }
+}
+
+/// Stores a document that was checked.
+pub(super) fn restore(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    new: &NewContext,
+    archive: &Archive,
+) -> Result<Restored, ConversationError> {
+    let context = lifecycle::create(tx, owner, new)?;
+    let mut queries = HashMap::new();
+    for query in &archive.queries {
+        queries.insert(&query.id, restore_query(tx, &context, query)?);
+    }
+    let mut position = 0;
+    for entry in &archive.exchanges {
+        position += 1;
+        let query = queries
+            .get(&entry.query_id)
+            .ok_or_else(|| Invalid::new("query_id", "must be the id of one of the queries"))?;
+        let place = Place {
+            context: &context,
+            query,
+            position,
+            turn: entry.turn,
+            model: entry.model.as_deref(),
+            opaque: entry.opaque.as_ref().map(ToString::to_string),
+            rewound_at: entry.rewound_at,
+            copied_from: Some(&entry.exchange.id),
+        };
+        history::insert(tx, &place, &copy(&entry.exchange))?;
+    }
+    for decision in &archive.decisions {
+        decision::add(tx, &context, decision)?;
+    }
+    let state = &archive.context;
+    tx.execute(
+        "update oracle_contexts set last_position = ?2, last_model = ?3, compressed_summary = ?4,
+             compression_count = ?5 where id = ?1",
+        (
+            context.as_str(),
+            position,
+            state.last_model.as_deref(),
+            state.compressed_summary.as_deref(),
+            state.compression_count,
+        ),
+    )?;
+    let fitted = window::refresh(tx, &context, Reach::All)?;
+    Ok(Restored {
+        context,
+        exchanges: archive.exchanges.len(),
+        tokens_used: fitted.tokens_used,
+    })
+}
+
+fn restore_query(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    query: &QueryInfo,
+) -> Result<QueryId, ConversationError> {
+    let id = QueryId::new();
+    let (state, reason) = match query.state {
+        QueryState::Running => (QueryState::Interrupted, Some("it was copied while it ran")),
+        state => (state, query.reason.as_deref()),
+    };
+    let ended = query.ended_at.unwrap_or_else(Timestamp::now);
+    tx.execute(
+        "insert into queries (id, context_id, question, state, reason, started_at, ended_at, turns,
+             model, copied_from)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        (
+            id.as_str(),
+            context.as_str(),
+            query.question.as_str(),
+            state.as_str(),
+            reason,
+            rows::stamp(query.started_at),
+            rows::stamp(ended),
+            query.turns,
+            query.model.as_deref(),
+            query.id.as_str(),
+        ),
+    )?;
+    Ok(id)
+}
+
+/// The same under a new id. A call that has not ended never will.
+fn copy(exchange: &OracleExchange) -> OracleExchange {
+    let mut copy = exchange.clone();
+    copy.id = ExchangeId::new();
+    for call in copy.tool_calls.iter_mut().flatten() {
+        if call.is_open() {
+            call.end(Ending::Interrupted, Ending::Interrupted.told(), None);
+        }
+    }
+    copy
+}

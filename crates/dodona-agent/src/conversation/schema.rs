@@ -1,0 +1,142 @@
+//! The tables of `agent.db`.
+
+use dodona_plugin::store::Migration;
+
+/// The schema, step by step.
+///
+/// `exchanges` holds the originals: rows are added and never removed, and what was said in one
+/// never changes. `recent_exchanges_json`, `tokens_used` and the mentions of a context are derived
+/// from it in the transaction that changes it.
+pub const MIGRATIONS: &[Migration] = &[Migration::new(
+    1,
+    "conversations",
+    "
+    create table oracle_contexts (
+        id                    text primary key,
+        user_id               text not null,
+        project_id            text not null,
+        session_start         text not null,
+        last_activity         text,
+        last_model            text,
+        token_budget          integer not null default 16000
+                              check (token_budget between 4000 and 128000),
+        tokens_used           integer not null default 0 check (tokens_used >= 0),
+        compressed_summary    text,
+        recent_exchanges_json text not null default '[]',
+        key_decisions_json    text not null default '[]',
+        mentioned_symbols     text,
+        mentioned_files       text,
+        status                text not null default 'active'
+                              check (status in ('active', 'suspended', 'closed')),
+        compression_count     integer not null default 0,
+        agent_id              text not null default 'oracle',
+        name                  text,
+        is_default            integer not null default 0 check (is_default in (0, 1)),
+        forked_from           text,
+        forked_exchange       text,
+        window_from           integer not null default 1,
+        last_position         integer not null default 0,
+        check (tokens_used * 10 <= token_budget * 11)
+    ) strict;
+    create unique index one_default_context on oracle_contexts(user_id, project_id)
+        where is_default = 1 and status <> 'closed';
+    create unique index one_context_of_a_name on oracle_contexts(user_id, project_id, name)
+        where name is not null and status <> 'closed';
+    create index idx_oracle_contexts_user_project on oracle_contexts(user_id, project_id);
+    create index idx_oracle_contexts_last_activity on oracle_contexts(last_activity);
+
+    create table queries (
+        id          text primary key,
+        context_id  text not null references oracle_contexts(id) on delete cascade,
+        question    text not null,
+        state       text not null check (state in ('running', 'complete', 'failed', 'cancelled',
+                                                   'refused', 'limited', 'interrupted')),
+        reason      text,
+        started_at  text not null,
+        ended_at    text,
+        turns       integer not null default 0,
+        model       text,
+        copied_from text
+    ) strict;
+    create index queries_of_a_context on queries(context_id, id);
+    create unique index one_running_query on queries(context_id) where state = 'running';
+
+    create table exchanges (
+        id           text primary key,
+        context_id   text not null references oracle_contexts(id) on delete cascade,
+        position     integer not null check (position > 0),
+        query_id     text not null references queries(id) on delete cascade,
+        turn         integer not null,
+        role         text not null check (role in ('user', 'assistant', 'tool')),
+        tool_call_id text,
+        token_count  integer not null check (token_count > 0),
+        json         text not null,
+        model        text,
+        opaque       text,
+        rewound_at   text,
+        copied_from  text,
+        unique (context_id, position),
+        check ((role = 'tool') = (tool_call_id is not null))
+    ) strict;
+    create index exchanges_of_a_query on exchanges(query_id, position);
+
+    create table tool_calls (
+        exchange_id  text not null references exchanges(id) on delete cascade,
+        call_id      text not null,
+        ordinal      integer not null,
+        query_id     text not null references queries(id) on delete cascade,
+        name         text not null,
+        status       text not null check (status in ('pending', 'success', 'error')),
+        ending       text check (ending in ('success', 'error', 'timeout', 'denied', 'cancelled',
+                                            'interrupted')),
+        started_at   text,
+        ended_at     text,
+        duration_ms  integer,
+        result_size  integer,
+        plugin_path  text,
+        primary key (exchange_id, call_id),
+        check ((status = 'pending') = (ending is null))
+    ) strict, without rowid;
+    create index open_tool_calls on tool_calls(query_id) where status = 'pending';
+    create index tool_calls_of_a_query on tool_calls(query_id);
+
+    create table usage (
+        id               integer primary key,
+        context_id       text not null references oracle_contexts(id) on delete cascade,
+        query_id         text not null references queries(id) on delete cascade,
+        user_id          text not null,
+        project_id       text not null,
+        turn             integer not null,
+        at               text not null,
+        model            text not null,
+        path             text not null,
+        tool             text,
+        input_tokens        integer not null,
+        output_tokens       integer not null,
+        cached_input_tokens integer not null,
+        cache_write_tokens  integer not null,
+        reasoning_tokens    integer not null,
+        cost_micros         integer
+    ) strict;
+    create index usage_of_a_project on usage(user_id, project_id, at);
+    create index usage_of_a_query on usage(query_id);
+
+    create table key_decisions (
+        id          text primary key,
+        context_id  text not null references oracle_contexts(id) on delete cascade,
+        kind        text not null check (kind in ('decision', 'fact', 'preference')),
+        text        text not null,
+        created_at  text not null,
+        unique (context_id, kind, text)
+    ) strict;
+
+    create table mentions (
+        context_id    text not null references oracle_contexts(id) on delete cascade,
+        kind          text not null check (kind in ('file', 'symbol')),
+        text          text not null,
+        last_position integer not null,
+        primary key (context_id, kind, text)
+    ) strict, without rowid;
+    create index latest_mentions on mentions(context_id, kind, last_position);
+    ",
+)];

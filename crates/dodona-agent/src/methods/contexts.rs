@@ -1,0 +1,106 @@
+//! `agent.contexts`, `agent.create` and `agent.close`.
+
+use dodona_plugin::CallError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::named;
+use crate::conversation::{
+    ContextId, ContextSummary, Conversations, DEFAULT_TOKEN_BUDGET, NewContext, Owner, Which,
+};
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ContextsParams {
+    /// Closed ones too.
+    #[serde(default)]
+    all: bool,
+    /// How many at most.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: u32,
+}
+
+fn limit() -> u32 {
+    100
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ContextsResult {
+    /// The conversations, the latest first.
+    contexts: Vec<ContextSummary>,
+}
+
+pub(super) async fn list(
+    conversations: &Conversations,
+    owner: &Owner,
+    p: ContextsParams,
+) -> Result<ContextsResult, CallError> {
+    let which = if p.all { Which::All } else { Which::Open };
+    let contexts = conversations.list(owner, which, p.limit).await?;
+    Ok(ContextsResult { contexts })
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct CreateParams {
+    /// A name that no open conversation of the project has; it can be used instead of the id.
+    #[schemars(length(min = 1, max = 64))]
+    name: Option<String>,
+    /// How many tokens of it a model is shown at most.
+    #[serde(default = "budget")]
+    #[schemars(range(min = 4000, max = 128_000))]
+    token_budget: u64,
+}
+
+fn budget() -> u64 {
+    DEFAULT_TOKEN_BUDGET
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CreateResult {
+    /// Its id.
+    context_id: ContextId,
+    /// Its name.
+    name: Option<String>,
+    /// How many tokens of it a model is shown at most.
+    token_budget: u64,
+}
+
+pub(super) async fn create(
+    conversations: &Conversations,
+    owner: &Owner,
+    p: CreateParams,
+) -> Result<CreateResult, CallError> {
+    let new = NewContext {
+        token_budget: p.token_budget,
+        ..NewContext::named(p.name.as_deref())
+    };
+    let context = conversations.create(owner, new).await?;
+    Ok(CreateResult {
+        context_id: context.id,
+        name: context.name,
+        token_budget: context.token_budget,
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct CloseParams {
+    /// Which one, by id or name; the default one without.
+    context_id: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Closed {
+    /// Which one was closed.
+    context_id: ContextId,
+}
+
+pub(super) async fn close(
+    conversations: &Conversations,
+    owner: &Owner,
+    p: CloseParams,
+) -> Result<Closed, CallError> {
+    let context_id = conversations
+        .close(owner, named(p.context_id.as_deref()))
+        .await?;
+    Ok(Closed { context_id })
+}

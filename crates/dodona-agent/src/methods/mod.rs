@@ -1,0 +1,117 @@
+//! The methods about conversations. What is asked in them is `agent.chat`.
+
+mod archive;
+mod contexts;
+mod fork;
+mod queries;
+mod remember;
+mod show;
+mod usage;
+
+use dodona_plugin::{CallCtx, CallError, plugin};
+
+use crate::conversation::{Archive, Conversations, Owner, UsageReport};
+use archive::{ExportParams, ImportParams};
+use contexts::{CloseParams, Closed, ContextsParams, ContextsResult, CreateParams, CreateResult};
+use fork::{Copied, ForkParams, RewindParams, RewindResult};
+use queries::{QueriesParams, QueriesResult};
+use remember::{RememberParams, RememberResult};
+use show::{ShowParams, ShowResult};
+use usage::UsageParams;
+
+/// The conversation that is meant where none is named.
+const DEFAULT: &str = "default";
+
+/// The conversations, as callers see them: their own, and about the project of the call.
+pub(crate) struct ContextMethods {
+    pub(crate) conversations: Conversations,
+}
+
+#[plugin(name = "agent")]
+impl ContextMethods {
+    /// Lists the conversations of the project, the latest first.
+    #[method(scope = "agent:read")]
+    async fn contexts(
+        &self,
+        ctx: &CallCtx,
+        p: ContextsParams,
+    ) -> Result<ContextsResult, CallError> {
+        contexts::list(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Begins a conversation beside the default one.
+    #[method(scope = "agent:write", mutates)]
+    async fn create(&self, ctx: &CallCtx, p: CreateParams) -> Result<CreateResult, CallError> {
+        contexts::create(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Tells all about a conversation: its state, what a model is shown of it, and what it
+    /// remembers.
+    #[method(scope = "agent:read")]
+    async fn show(&self, ctx: &CallCtx, p: ShowParams) -> Result<ShowResult, CallError> {
+        show::show(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Ends a conversation. It can still be read, exported and forked; where it was the default,
+    /// the next question begins another one.
+    #[method(scope = "agent:write", mutates)]
+    async fn close(&self, ctx: &CallCtx, p: CloseParams) -> Result<Closed, CallError> {
+        contexts::close(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Copies a conversation up to an exchange, to go on from there in another way.
+    #[method(scope = "agent:write", mutates)]
+    async fn fork(&self, ctx: &CallCtx, p: ForkParams) -> Result<Copied, CallError> {
+        fork::fork(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Takes back an exchange of a conversation and everything after it. The originals stay, and
+    /// are part of an export.
+    #[method(scope = "agent:write", mutates)]
+    async fn rewind(&self, ctx: &CallCtx, p: RewindParams) -> Result<RewindResult, CallError> {
+        fork::rewind(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Answers with a whole conversation as one document, which `agent.import` accepts.
+    #[method(scope = "agent:read")]
+    async fn export(&self, ctx: &CallCtx, p: ExportParams) -> Result<Archive, CallError> {
+        archive::export(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Makes a conversation from a document that `agent.export` has written.
+    #[method(scope = "agent:write", mutates)]
+    async fn import(&self, ctx: &CallCtx, p: ImportParams) -> Result<Copied, CallError> {
+        archive::import(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Remembers a decision, a fact or a preference for the rest of the conversation.
+    ///
+    /// Use it for what must not be lost when older messages are summarised: what was decided and
+    /// why, what was found out, what the user wants. One sentence each.
+    #[method(scope = "agent:write", mutates, tool(category = "meta"))]
+    async fn remember(
+        &self,
+        ctx: &CallCtx,
+        p: RememberParams,
+    ) -> Result<RememberResult, CallError> {
+        remember::remember(&self.conversations, ctx, p).await
+    }
+
+    /// Lists the queries of a conversation and how each ended, the latest first.
+    #[method(scope = "agent:read")]
+    async fn queries(&self, ctx: &CallCtx, p: QueriesParams) -> Result<QueriesResult, CallError> {
+        queries::list(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+
+    /// Sums up what requests to models used and cost, by day, conversation, query, turn, tool,
+    /// path or model.
+    #[method(scope = "agent:read")]
+    async fn usage(&self, ctx: &CallCtx, p: UsageParams) -> Result<UsageReport, CallError> {
+        usage::usage(&self.conversations, &Owner::of(ctx)?, p).await
+    }
+}
+
+/// What a caller named, or the default.
+fn named(context: Option<&str>) -> &str {
+    context.unwrap_or(DEFAULT)
+}

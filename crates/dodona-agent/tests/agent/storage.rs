@@ -1,0 +1,206 @@
+//! Conversations in a temporary folder, and what must hold for them at any time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dodona_agent::conversation::{
+    Appended, ContextStatus, Conversations, Counter, Ending, MIGRATIONS, NewQuery, OracleContext,
+    Owner, Query, Said, ToolOutcome,
+};
+use dodona_proto::{Message, ProjectId, ToolCall, UserId};
+use dodona_store::{Db, Durability, Store, StoreOptions};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// A database that outlives those who use it.
+pub(crate) struct Disk {
+    _folder: TempDir,
+    _store: Store,
+    pub(crate) db: Db,
+}
+
+impl Disk {
+    pub(crate) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+        let db = store.database("agent.db", Durability::Rebuildable);
+        db.migrate(MIGRATIONS).await.unwrap();
+        Self {
+            _folder: folder,
+            _store: store,
+            db,
+        }
+    }
+
+    /// As a process that just started sees it.
+    pub(crate) fn open(&self) -> Conversations {
+        Conversations::open(self.db.clone())
+    }
+
+    /// Reads a number, such as a count.
+    pub(crate) async fn number(&self, sql: &'static str) -> u64 {
+        let read = self
+            .db
+            .read(move |tx| tx.query_one(sql, (), |row| row.get(0)));
+        read.await.unwrap()
+    }
+}
+
+pub(crate) fn owner(user: &str) -> Owner {
+    Owner {
+        user: UserId::new(user).unwrap(),
+        project: ProjectId::new("shop").unwrap(),
+    }
+}
+
+pub(crate) fn alice() -> Owner {
+    owner("alice")
+}
+
+/// A model for which every byte is a token, and every message has four more.
+pub(crate) fn bytes() -> Counter {
+    times(1)
+}
+
+/// A model that needs more tokens for a byte.
+pub(crate) fn times(factor: u64) -> Counter {
+    Arc::new(move |message| {
+        let bytes = match message {
+            Message::User { content } | Message::Tool { content, .. } => content.len(),
+            Message::Assistant {
+                content,
+                tool_calls,
+                opaque,
+            } => {
+                let calls = tool_calls.iter();
+                let calls: usize = calls.map(|call| call.arguments.to_string().len()).sum();
+                content.len() + calls + opaque.as_ref().map_or(0, |value| value.to_string().len())
+            }
+        };
+        4 + factor * bytes as u64
+    })
+}
+
+pub(crate) fn question(text: &str) -> NewQuery {
+    NewQuery {
+        context: None,
+        question: text.to_owned(),
+        model: "tiny".to_owned(),
+        counter: bytes(),
+        tools: BTreeSet::from(["code_search".to_owned(), "vault_read".to_owned()]),
+    }
+}
+
+pub(crate) fn in_context(context: &str, text: &str) -> NewQuery {
+    NewQuery {
+        context: Some(context.to_owned()),
+        ..question(text)
+    }
+}
+
+pub(crate) fn call(id: &str) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        name: "code_search".to_owned(),
+        arguments: json!({ "query": "login" }),
+    }
+}
+
+pub(crate) fn asks(ids: &[&str]) -> Said {
+    Said::Assistant {
+        content: String::new(),
+        calls: ids.iter().map(|id| call(id)).collect(),
+        opaque: None,
+    }
+}
+
+pub(crate) fn says(text: &str) -> Said {
+    Said::Assistant {
+        content: text.to_owned(),
+        calls: Vec::new(),
+        opaque: None,
+    }
+}
+
+pub(crate) fn outcome(ending: Ending, result: &str) -> ToolOutcome {
+    ToolOutcome {
+        ending,
+        result: result.to_owned(),
+        duration: Duration::from_millis(7),
+    }
+}
+
+/// Runs one call from its start to its end.
+pub(crate) async fn run(query: &Query, id: &str, result: &str) -> Appended {
+    query.tool_started(id, None).await.unwrap();
+    let ended = query.tool_ended(id, outcome(Ending::Success, result));
+    ended.await.unwrap()
+}
+
+/// A whole query in the default conversation: a search and an answer.
+pub(crate) async fn ask(conversations: &Conversations, text: &str, answer: &str) -> Appended {
+    let query = conversations
+        .begin_query(&alice(), question(text))
+        .await
+        .unwrap();
+    query.append(1, asks(&["call_1"])).await.unwrap();
+    run(&query, "call_1", "found it").await;
+    query.answer(2, answer.to_owned(), None).await.unwrap()
+}
+
+/// A crash: nothing of the query's handle gets to run.
+pub(crate) fn crash(query: Query) {
+    std::mem::forget(query);
+}
+
+/// What a strict provider insists on.
+pub(crate) fn assert_strict(messages: &[Message]) {
+    if let Some(first) = messages.first() {
+        assert!(matches!(first, Message::User { .. }), "{messages:#?}");
+    }
+    let mut at = messages.iter().peekable();
+    while let Some(message) = at.next() {
+        match message {
+            Message::User { content } => assert!(!content.is_empty()),
+            Message::Tool { .. } => panic!("an answer that nobody asked for: {messages:#?}"),
+            Message::Assistant {
+                content,
+                tool_calls,
+                ..
+            } => {
+                assert!(!content.is_empty() || !tool_calls.is_empty());
+                for call in tool_calls {
+                    assert!(call.arguments.is_object());
+                    let Some(Message::Tool { tool_call_id, .. }) = at.next() else {
+                        panic!("`{}` is not answered: {messages:#?}", call.id);
+                    };
+                    assert_eq!(
+                        *tool_call_id, call.id,
+                        "answers are in the order of the calls"
+                    );
+                }
+                let next = at.peek();
+                let twice = matches!(next, Some(Message::Assistant { .. }));
+                assert!(
+                    !twice || !tool_calls.is_empty(),
+                    "it spoke twice: {messages:#?}"
+                );
+            }
+        }
+    }
+}
+
+/// What holds for the state of a conversation at any time.
+pub(crate) fn assert_in_step(context: &OracleContext) {
+    let sum: u64 = context.recent_exchanges.iter().map(|e| e.token_count).sum();
+    assert_eq!(
+        context.tokens_used, sum,
+        "tokens_used is the sum of the window"
+    );
+    assert!(context.tokens_used * 10 <= context.token_budget * 11);
+    for exchange in &context.recent_exchanges {
+        exchange.check().unwrap();
+    }
+    assert!(context.status != ContextStatus::Suspended);
+}
