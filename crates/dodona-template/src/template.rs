@@ -1,0 +1,83 @@
+//! A template, ready to be rendered.
+
+use serde_json::Value as Json;
+
+use crate::error::TemplateError;
+use crate::json::to_json;
+use crate::limits::Limits;
+use crate::lower;
+use crate::meter::Meter;
+use crate::object::Object;
+use crate::program::{Program, Stmt};
+use crate::run::Run;
+use crate::shape;
+use crate::{ErrorKind, error::Fault};
+
+/// A compiled template. Compiling is the slow part; keep it, and share it between threads.
+#[derive(Debug)]
+pub struct Template {
+    source: Box<str>,
+    program: Program,
+}
+
+impl Template {
+    /// Reads a template and checks everything that can be checked without values.
+    ///
+    /// # Errors
+    ///
+    /// If the source is too long or too deeply nested, no template, or one that uses a tag, filter
+    /// or test that is not there.
+    pub fn compile(source: &str, limits: &Limits) -> Result<Self, TemplateError> {
+        if source.len() > limits.source_bytes {
+            let message = format!(
+                "the template has {} bytes, and {} are allowed",
+                source.len(),
+                limits.source_bytes
+            );
+            return Err(Fault::new(ErrorKind::Limit, message).into_error(source));
+        }
+        let program = shape::check(source, limits).and_then(|()| lower::compile(source));
+        Ok(Self {
+            program: program.map_err(|fault| fault.into_error(source))?,
+            source: source.into(),
+        })
+    }
+
+    /// The text it was compiled from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the source is exactly one `{{ expression }}`, so that [`evaluate`](Self::evaluate)
+    /// gives what the expression is and not its text.
+    pub fn is_expression(&self) -> bool {
+        matches!(self.program.body[..], [Stmt::Emit(_)])
+    }
+
+    /// Makes the text. What is in `context` is data: it is written as it is, and never rendered.
+    ///
+    /// # Errors
+    ///
+    /// If the values do not fit the template, or a limit was reached.
+    pub fn render(&self, context: &dyn Object, limits: &Limits) -> Result<String, TemplateError> {
+        let run = Run::new(&self.program, context, Meter::new(*limits));
+        run.render().map_err(|fault| fault.into_error(&self.source))
+    }
+
+    /// The value of a template that is exactly one `{{ expression }}`, with its type; of any other
+    /// template, its text.
+    ///
+    /// # Errors
+    ///
+    /// As [`render`](Self::render), and if the value is nothing that JSON can hold.
+    pub fn evaluate(&self, context: &dyn Object, limits: &Limits) -> Result<Json, TemplateError> {
+        let [Stmt::Emit(expr)] = &self.program.body[..] else {
+            return self.render(context, limits).map(Json::String);
+        };
+        let mut run = Run::new(&self.program, context, Meter::new(*limits));
+        let value = run.eval(expr);
+        let json = value
+            .and_then(|value| to_json(&mut run.meter, &value).map_err(|fault| fault.at(expr.span)));
+        json.map_err(|fault| fault.into_error(&self.source))
+    }
+}
