@@ -56,6 +56,7 @@ mod remote;
 mod retry;
 mod scripted;
 mod sse;
+mod surrogates;
 mod tokens;
 mod wire;
 

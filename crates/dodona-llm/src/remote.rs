@@ -20,6 +20,7 @@ use crate::model::{Model, ModelEvent, ModelRequest};
 use crate::price::Price;
 use crate::retry::Retry;
 use crate::sse::SseParser;
+use crate::surrogates::Surrogates;
 use crate::tokens::TokenCounter;
 use crate::wire::{Answer, Progress, Wire, garbled};
 
@@ -119,6 +120,7 @@ struct Reading<'a> {
     way: &'a Way,
     answer: Box<dyn Answer>,
     parser: SseParser,
+    surrogates: Surrogates,
     response: Option<Response>,
     started: Instant,
     bytes: u64,
@@ -136,6 +138,7 @@ impl<'a> Reading<'a> {
             way,
             answer: way.wire.answer(),
             parser: SseParser::default(),
+            surrogates: Surrogates::default(),
             response: None,
             started: Instant::now(),
             bytes: 0,
@@ -199,7 +202,8 @@ impl<'a> Reading<'a> {
         let parsed = self.parser.feed(chunk, &mut events);
         for event in events {
             let mut out = Vec::new();
-            let progress = self.answer.take(&event, &mut out);
+            let data = self.surrogates.mend(&event);
+            let progress = self.answer.take(&data, &mut out);
             self.ready.extend(out);
             if let Progress::Complete(finish) = progress? {
                 self.complete(finish);

@@ -1,20 +1,12 @@
-//! Server-sent events, from bytes that come in any pieces.
-
-/// One event of a stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SseEvent {
-    /// What it is, where it says so.
-    pub(crate) name: String,
-    /// Its data, the lines joined.
-    pub(crate) data: String,
-}
+//! Server-sent events, from bytes that come in any pieces. Only their data counts here: model
+//! providers say in it what an event is.
 
 /// What is wrong with a stream of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the answer is no text")]
 pub(crate) struct NotText;
 
-/// Takes bytes and gives events. It holds back at most one unfinished line and one unfinished
+/// Takes bytes and gives the data of events, their lines joined. It holds back at most one unfinished line and one unfinished
 /// event; how large these may grow is for the one who feeds it to bound.
 #[derive(Debug, Default)]
 pub(crate) struct SseParser {
@@ -22,13 +14,12 @@ pub(crate) struct SseParser {
     /// The last byte was a carriage return: a line feed that follows ends no further line.
     after_return: bool,
     past_first_line: bool,
-    name: String,
     data: Option<String>,
 }
 
 impl SseParser {
     /// Takes the next bytes.
-    pub(crate) fn feed(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), NotText> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], events: &mut Vec<String>) -> Result<(), NotText> {
         let mut rest = bytes;
         while let Some(&first) = rest.first() {
             if std::mem::take(&mut self.after_return) && first == b'\n' {
@@ -48,38 +39,26 @@ impl SseParser {
         Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) -> Result<(), NotText> {
+    fn take_line(&mut self, line: &[u8], events: &mut Vec<String>) -> Result<(), NotText> {
         let line = std::str::from_utf8(line).map_err(|_| NotText)?;
         let line = match std::mem::replace(&mut self.past_first_line, true) {
             true => line,
             false => line.strip_prefix('\u{feff}').unwrap_or(line),
         };
         if line.is_empty() {
-            self.dispatch(events);
+            events.extend(self.data.take());
             return Ok(());
         }
+        // Comments begin with the colon; other fields say nothing here.
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "event" => value.clone_into(&mut self.name),
-            "data" => match &mut self.data {
-                Some(data) => {
-                    data.push('\n');
-                    data.push_str(value);
-                }
+        if field == "data" {
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match &mut self.data {
+                Some(data) => data.extend(["\n", value]),
                 None => self.data = Some(value.to_owned()),
-            },
-            // A comment, or a field that says nothing here.
-            _ => {}
+            }
         }
         Ok(())
-    }
-
-    fn dispatch(&mut self, events: &mut Vec<SseEvent>) {
-        let name = std::mem::take(&mut self.name);
-        if let Some(data) = self.data.take() {
-            events.push(SseEvent { name, data });
-        }
     }
 }
 
@@ -88,7 +67,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<SseEvent>, NotText> {
+    fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, NotText> {
         let (mut parser, mut events) = (SseParser::default(), Vec::new());
         for piece in pieces {
             parser.feed(piece, &mut events)?;
@@ -96,19 +75,11 @@ mod tests {
         Ok(events)
     }
 
-    fn event(name: &str, data: &str) -> SseEvent {
-        SseEvent {
-            name: name.to_owned(),
-            data: data.to_owned(),
-        }
-    }
-
     #[test]
-    fn names_lines_comments_and_every_line_end() {
+    fn lines_comments_and_every_line_end() {
         let text = "\u{feff}: hello\n\nevent: ping\r\ndata: {}\r\n\r\ndata:one\rdata: two\r\rid: 7\n\ndata\n\ndata: unfinished";
         let events = parse([text.as_bytes()]).unwrap();
-        let expected = [event("ping", "{}"), event("", "one\ntwo"), event("", "")];
-        assert_eq!(events, expected);
+        assert_eq!(events, ["{}", "one\ntwo", ""]);
     }
 
     #[test]

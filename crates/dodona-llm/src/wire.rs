@@ -4,7 +4,6 @@ use dodona_proto::Usage;
 
 use crate::http::Failure;
 use crate::model::{Finish, ModelEvent, ModelOptions, ModelRequest};
-use crate::sse::SseEvent;
 
 /// A protocol: a request as its bytes, an answer from its events.
 pub(crate) trait Wire: Send + Sync {
@@ -21,8 +20,9 @@ pub(crate) trait Wire: Send + Sync {
 
 /// One answer, as it arrives.
 pub(crate) trait Answer: Send {
-    /// Takes an event, and says what is to be passed on.
-    fn take(&mut self, event: &SseEvent, out: &mut Vec<ModelEvent>) -> Result<Progress, Failure>;
+    /// Takes an event's data, and says what is to be passed on. Both protocols say in the data
+    /// what an event is.
+    fn take(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<Progress, Failure>;
 
     /// The connection has ended without the mark that ends an answer: is it one all the same?
     fn cut_short(&mut self, out: &mut Vec<ModelEvent>) -> Result<Finish, Failure>;

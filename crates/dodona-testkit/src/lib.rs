@@ -25,7 +25,8 @@
 //! The binary `crash-writer` keeps a hub busy and prints whatever was acknowledged to it; the
 //! tests of this crate kill it, or let its system calls fail, and compare what is left on disk.
 //! [`model_server`] is a model provider that says what a test wants, faults included.
-//! [`measure`] is the loop behind the speed tables in `benches/`.
+//! [`measure`] is the loop behind the speed tables in `benches/`. [`Python`] and [`Node`] bring the
+//! libraries and programs that ours are compared with, [`Peer`] runs one that serves.
 //!
 //! # What it does not do
 //!
@@ -37,8 +38,14 @@ mod chance;
 mod hub;
 pub mod measure;
 pub mod model_server;
+mod node;
+mod peer;
+mod python;
 mod stream;
 
 pub use chance::Chance;
 pub use hub::{HubBuilder, TestHub, principal};
+pub use node::Node;
+pub use peer::Peer;
+pub use python::{Lines, Python};
 pub use stream::{assert_well_formed, fault, fingerprint};

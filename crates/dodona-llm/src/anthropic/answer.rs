@@ -8,7 +8,6 @@ use super::blocks::{self, KeptBlock};
 use crate::arguments;
 use crate::http::Failure;
 use crate::model::{Finish, ModelEvent};
-use crate::sse::SseEvent;
 use crate::wire::{Answer, Progress, garbled, truncated};
 
 /// One answer, as far as it has come.
@@ -327,8 +326,8 @@ fn say(text: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>)
 }
 
 impl Answer for Reply {
-    fn take(&mut self, event: &SseEvent, out: &mut Vec<ModelEvent>) -> Result<Progress, Failure> {
-        let event: Event = serde_json::from_str(&event.data).map_err(garbled)?;
+    fn take(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<Progress, Failure> {
+        let event: Event = serde_json::from_str(data).map_err(garbled)?;
         match event {
             Event::MessageStart { message } => self.count(message.usage),
             Event::ContentBlockStart {

@@ -8,7 +8,6 @@ use super::reasoning::Kept;
 use super::tool_calls::{Fragment, Fragments};
 use crate::http::Failure;
 use crate::model::{Finish, ModelEvent};
-use crate::sse::SseEvent;
 use crate::wire::{Answer, Progress, garbled, truncated};
 
 /// What ends the stream.
@@ -197,8 +196,8 @@ impl Completion {
 }
 
 impl Answer for Completion {
-    fn take(&mut self, event: &SseEvent, out: &mut Vec<ModelEvent>) -> Result<Progress, Failure> {
-        let data = event.data.trim();
+    fn take(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<Progress, Failure> {
+        let data = data.trim();
         if data == DONE {
             return Ok(Progress::Complete(self.complete(out)?));
         }

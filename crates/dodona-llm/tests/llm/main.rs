@@ -5,6 +5,7 @@
 mod embed;
 mod fallback;
 mod faults;
+mod peers;
 mod requests;
 mod rig;
 mod secrets;
