@@ -6,6 +6,7 @@ mod calls;
 mod cancel;
 mod completions;
 mod config;
+mod contexts;
 mod doctor;
 mod index;
 mod init;
@@ -15,6 +16,7 @@ mod open;
 mod search;
 mod serve;
 mod token;
+mod usage;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -90,6 +92,8 @@ enum Command {
     Ask(ask::Ask),
     Search(search::Search),
     Notes(notes::Notes),
+    Contexts(contexts::Contexts),
+    Usage(usage::Usage),
     Index(index::Index),
     Init(init::Init),
     Config(config::Config),
@@ -154,6 +158,8 @@ impl Cli {
             Command::Ask(ask) => ask.run(&shell).await,
             Command::Search(search) => search.run(&shell).await,
             Command::Notes(notes) => notes.run(&shell).await,
+            Command::Contexts(contexts) => contexts.run(&shell).await,
+            Command::Usage(usage) => usage.run(&shell).await,
             Command::Index(index) => index.run(&shell).await,
             Command::Init(init) => init.run(&shell),
             Command::Config(config) => config.run(&shell),

@@ -8,6 +8,7 @@
 mod ask;
 mod call;
 mod completions;
+mod contexts;
 mod doctor;
 mod harness;
 mod help;

@@ -1,0 +1,251 @@
+//! `dodona contexts`.
+
+mod list;
+mod transcript;
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use dodona_proto::ExitKind;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::layout;
+use crate::paint::Paint;
+use crate::session::Session;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  dodona contexts list
+  dodona contexts show                        the default conversation
+  dodona contexts new login --budget 32000
+  dodona contexts rewind 3fa9c2d4             take back from an exchange on
+  dodona contexts fork --at 3fa9c2d4 --name other-way
+  dodona contexts export login > login.json
+  dodona contexts import login.json
+
+A conversation is named by its name, its id or the end of its id; an exchange by its id or the end
+of it, as `dodona contexts show` prints them.";
+
+/// The largest document that is read, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// Conversations: list, show, begin, close, fork, rewind, export and import them
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Contexts {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the project's conversations, the latest first
+    List {
+        /// Closed ones too
+        #[arg(long)]
+        all: bool,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what was said in a conversation, as far as a model still sees it
+    Show {
+        /// Which one
+        #[arg(default_value = "default")]
+        context: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Begin a conversation and print its id
+    New {
+        /// A name for it
+        name: Option<String>,
+        /// How many tokens of it a model is shown at most, from 4000 to 128000
+        #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(4_000..=128_000))]
+        budget: u64,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a conversation; it can still be read, exported and forked
+    Close {
+        /// Which one
+        context: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copy a conversation up to an exchange and print the copy's id
+    Fork {
+        /// Which one
+        #[arg(default_value = "default")]
+        context: String,
+        /// The last exchange to copy; all of them without
+        #[arg(long, value_name = "EXCHANGE")]
+        at: Option<String>,
+        /// A name for the copy
+        #[arg(long)]
+        name: Option<String>,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take back an exchange and everything after it; the originals stay in an export
+    Rewind {
+        /// The first exchange to take back
+        exchange: String,
+        /// Of which conversation
+        #[arg(long, default_value = "default")]
+        context: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a whole conversation as one JSON document
+    Export {
+        /// Which one
+        #[arg(default_value = "default")]
+        context: String,
+        /// On one line, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a conversation from an exported document and print its id
+    Import {
+        /// The file, or `-` for standard input
+        file: PathBuf,
+        /// A name for it, instead of the document's
+        #[arg(long)]
+        name: Option<String>,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Contexts {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        let session = shell.session_in_project().await?;
+        let told = tokio::select! {
+            biased;
+            told = self.command.on(&session) => told,
+            () = shell.interrupt.requested() => Err(shell.cancelled(None)),
+        };
+        session.close().await;
+        super::print(&told?)
+    }
+}
+
+impl Command {
+    async fn on(self, session: &Session) -> Result<String, Failure> {
+        let (method, params) = self.request()?;
+        let answer: Value = session.ask(method, params).await?;
+        match self.json() {
+            // What a list holds is the list.
+            true if method == "agent.contexts" => Ok(format!("{}\n", answer["contexts"])),
+            true => Ok(format!("{answer}\n")),
+            false => self.text(answer),
+        }
+    }
+
+    /// The method that does it, and what it is asked.
+    fn request(&self) -> Result<(&'static str, Value), Failure> {
+        Ok(match self {
+            Self::List { all, .. } => ("agent.contexts", json!({ "all": all })),
+            Self::Show { context, .. } => ("agent.show", json!({ "context_id": context })),
+            Self::New { name, budget, .. } => {
+                let params = json!({ "name": name, "token_budget": budget });
+                ("agent.create", params)
+            }
+            Self::Close { context, .. } => ("agent.close", json!({ "context_id": context })),
+            Self::Fork {
+                context, at, name, ..
+            } => {
+                let params = json!({ "context_id": context, "exchange_id": at, "name": name });
+                ("agent.fork", params)
+            }
+            Self::Rewind {
+                exchange, context, ..
+            } => {
+                let params = json!({ "context_id": context, "exchange_id": exchange });
+                ("agent.rewind", params)
+            }
+            Self::Export { context, .. } => ("agent.export", json!({ "context_id": context })),
+            Self::Import { file, name, .. } => {
+                let params = json!({ "document": document(file)?, "name": name });
+                ("agent.import", params)
+            }
+        })
+    }
+
+    fn json(&self) -> bool {
+        match self {
+            Self::List { json, .. }
+            | Self::Show { json, .. }
+            | Self::New { json, .. }
+            | Self::Close { json, .. }
+            | Self::Fork { json, .. }
+            | Self::Rewind { json, .. }
+            | Self::Export { json, .. }
+            | Self::Import { json, .. } => *json,
+        }
+    }
+
+    fn text(&self, answer: Value) -> Result<String, Failure> {
+        let stdout = io::stdout();
+        let (paint, width) = (Paint::of(&stdout), layout::width(&stdout));
+        Ok(match self {
+            Self::List { .. } => list::table(&read(answer)?, paint, width),
+            Self::Show { .. } => transcript::text(&read(answer)?, paint, width),
+            // Alone on its line, so that it can be piped.
+            Self::New { .. } | Self::Fork { .. } | Self::Import { .. } => {
+                format!("{}\n", answer["context_id"].as_str().unwrap_or_default())
+            }
+            Self::Close { context, .. } => format!("closed {context}\n"),
+            Self::Rewind { .. } => match answer["exchanges"].as_u64() {
+                Some(1) => "took back 1 exchange\n".to_owned(),
+                count => format!("took back {} exchanges\n", count.unwrap_or_default()),
+            },
+            Self::Export { .. } => format!("{answer:#}\n"),
+        })
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, Failure> {
+    serde_json::from_value(answer).map_err(|error| {
+        let message = format!("could not read what the server answered: {error}");
+        Failure::new(ExitKind::Failed, message)
+    })
+}
+
+/// The document in a file or on standard input.
+fn document(file: &Path) -> Result<Value, Failure> {
+    let shown = file.display();
+    let unreadable =
+        |error: io::Error| Failure::usage(format!("could not read `{shown}`: {error}"));
+    let mut text = String::new();
+    match file.as_os_str() == "-" {
+        true => io::stdin()
+            .lock()
+            .take(LARGEST + 1)
+            .read_to_string(&mut text),
+        false => {
+            fs::File::open(file).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+        }
+    }
+    .map_err(unreadable)?;
+    if text.len() as u64 > LARGEST {
+        return Err(Failure::usage(format!(
+            "`{shown}` is larger than {LARGEST} bytes"
+        )));
+    }
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!("`{shown}` is not JSON: {error}"))
+            .hint("`dodona contexts export` writes what can be imported")
+    })
+}
