@@ -63,7 +63,7 @@ pub enum ConversationError {
         query: QueryId,
     },
     /// The conversation's state does not allow it.
-    #[error("a conversation that is {from} cannot become {to}")]
+    #[error("{}", transition(*from, *to))]
     Transition {
         /// What it is.
         from: ContextStatus,
@@ -161,6 +161,13 @@ impl From<ConversationError> for CallError {
                 .log(reason),
             E::Database(error) => error.into(),
         }
+    }
+}
+
+fn transition(from: ContextStatus, to: ContextStatus) -> String {
+    match from == to {
+        true => format!("the conversation is {to} already"),
+        false => format!("a conversation that is {from} cannot become {to}"),
     }
 }
 

@@ -79,7 +79,7 @@ fn take_window(archive: &mut Archive) -> Result<(), Invalid> {
     if !archive.exchanges.is_empty() || !archive.queries.is_empty() {
         return Ok(());
     }
-    let window = std::mem::take(&mut archive.context.recent_exchanges);
+    let window = checked(std::mem::take(&mut archive.context.recent_exchanges))?;
     for (index, exchange) in window.iter().enumerate() {
         if exchange.role == ExchangeRole::User {
             archive.queries.push(asked(exchange));
@@ -88,29 +88,41 @@ fn take_window(archive: &mut Archive) -> Result<(), Invalid> {
             let field = format!("context.recent_exchanges[{index}].role");
             return Err(Invalid::new(field, "a conversation begins with the user"));
         };
-        query.turns += u32::from(exchange.role == ExchangeRole::Assistant);
-        query.ended_at = Some(exchange.timestamp);
         let parts = match window.get(index + 1) {
             // The tools' answers, or what the model made of them, have exchanges of their own.
             Some(next) if next.role != ExchangeRole::User => vec![exchange.clone()],
             _ => parts(exchange),
         };
-        if parts.last().is_some_and(OracleExchange::is_answer) {
-            query.state = QueryState::Complete;
-        }
-        archive
-            .exchanges
-            .extend(parts.into_iter().map(|exchange| ArchivedExchange {
-                position: 0,
-                query_id: query.id.clone(),
-                turn: query.turns,
-                model: archive.context.last_model.clone(),
-                opaque: None,
-                rewound_at: None,
-                exchange,
-            }));
+        query.turns += u32::from(exchange.role == ExchangeRole::Assistant);
+        query.ended_at = Some(exchange.timestamp);
+        query.state = match parts.last().is_some_and(OracleExchange::is_answer) {
+            true => QueryState::Complete,
+            false => QueryState::Interrupted,
+        };
+        let entries = parts.into_iter().map(|exchange| ArchivedExchange {
+            position: 0,
+            query_id: query.id.clone(),
+            turn: query.turns,
+            model: archive.context.last_model.clone(),
+            opaque: None,
+            rewound_at: None,
+            exchange,
+        });
+        archive.exchanges.extend(entries);
     }
     Ok(())
+}
+
+/// A window whose exchanges keep the rules, with what each mentions where nobody has said so.
+fn checked(mut window: Vec<OracleExchange>) -> Result<Vec<OracleExchange>, Invalid> {
+    for (index, exchange) in window.iter_mut().enumerate() {
+        let here = format!("context.recent_exchanges[{index}]");
+        exchange.check().map_err(|invalid| invalid.within(&here))?;
+        if exchange.mentioned_files.is_empty() && exchange.mentioned_symbols.is_empty() {
+            history::find_mentions(exchange);
+        }
+    }
+    Ok(window)
 }
 
 /// The data model knows the texts of decisions and nothing else of them.

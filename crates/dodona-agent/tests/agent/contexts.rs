@@ -37,10 +37,7 @@ async fn a_closed_conversation_is_not_continued_and_the_default_is_made_anew() {
         .close(&alice(), first.as_str())
         .await
         .unwrap_err();
-    assert_eq!(
-        again.to_string(),
-        "a conversation that is closed cannot become closed"
-    );
+    assert_eq!(again.to_string(), "the conversation is closed already");
     ask(&conversations, "Two?", "Yes.").await;
     let second = conversations.show(&alice(), None).await.unwrap();
     assert_ne!(second.id, first);

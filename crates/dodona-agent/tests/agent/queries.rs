@@ -1,9 +1,11 @@
 //! A query from its question to its end.
 
 use dodona_agent::conversation::{
-    ContextStatus, ConversationError, Ending, ExchangeRole, QueryState, Said, ToolCallStatus, Which,
+    ContextStatus, ConversationError, Ending, ExchangeRole, NewQuery, QueryState, Said,
+    ToolCallStatus, Which,
 };
-use dodona_proto::Message;
+use dodona_proto::{Message, StreamId};
+use serde_json::json;
 
 use crate::storage::{
     Disk, alice, ask, asks, assert_in_step, assert_strict, crash, in_context, outcome, owner,
@@ -322,4 +324,70 @@ async fn somebody_elses_ids_do_not_exist() {
             .unwrap()
             .is_empty()
     );
+}
+
+#[tokio::test]
+async fn what_a_provider_wants_to_see_again_is_shown_to_its_own_model_only() {
+    let disk = Disk::new().await;
+    let conversations = disk.open();
+    let signed = json!({ "signature": "s3cr3t" });
+    let query = conversations
+        .begin_query(&alice(), question("Why?"))
+        .await
+        .unwrap();
+    let plain = query.begun().tokens_used;
+    let answered = query
+        .answer(1, "Because.".to_owned(), Some(signed.clone()))
+        .await
+        .unwrap();
+    assert_eq!(
+        answered.tokens_used,
+        plain + 4 + 8 + signed.to_string().len() as u64
+    );
+    let seen = |messages: &[Message]| match &messages[1] {
+        Message::Assistant { opaque, .. } => opaque.clone(),
+        other => panic!("{other:?}"),
+    };
+    let same = conversations
+        .begin_query(&alice(), question("And?"))
+        .await
+        .unwrap();
+    assert_eq!(seen(&same.window().await.unwrap()), Some(signed));
+    same.finish(QueryState::Cancelled, None).await.unwrap();
+    let other = NewQuery {
+        model: "other".to_owned(),
+        ..question("And?")
+    };
+    let other = conversations.begin_query(&alice(), other).await.unwrap();
+    assert_eq!(seen(&other.window().await.unwrap()), None);
+    let context = conversations.show(&alice(), None).await.unwrap();
+    assert_eq!(
+        context.recent_exchanges[1].token_count, 12,
+        "counted without it"
+    );
+    assert_in_step(&context);
+    let text = serde_json::to_string(&context).unwrap();
+    assert!(!text.contains("s3cr3t"), "it is no part of the data model");
+}
+
+#[tokio::test]
+async fn a_call_below_a_query_finds_its_conversation() {
+    let disk = Disk::new().await;
+    let conversations = disk.open();
+    let root = StreamId::random().root_call();
+    let query = conversations
+        .begin_query(&alice(), question("Why?"))
+        .await
+        .unwrap();
+    assert_eq!(conversations.context_of_call(&root), None);
+    query.runs_in(&root);
+    let below = root.child(1).and_then(|child| child.child(4)).unwrap();
+    assert_eq!(
+        conversations.context_of_call(&below).as_ref(),
+        Some(query.context())
+    );
+    let elsewhere = StreamId::random().root_call();
+    assert_eq!(conversations.context_of_call(&elsewhere), None);
+    query.finish(QueryState::Cancelled, None).await.unwrap();
+    assert_eq!(conversations.context_of_call(&below), None);
 }

@@ -293,7 +293,13 @@ mod tests {
                 "cached_input_tokens": 60_000, "reasoning_tokens": 300, "cost_micros": 41_234, "unpriced": 1 },
         }))
         .unwrap();
-        insta::assert_snapshot!(table(By::Day, &report, Paint::plain(), None), @"");
+        insta::assert_snapshot!(table(By::Day, &report, Paint::plain(), None), @r"
+        day         requests     in  cached   out  reasoning     cost
+        2026-11-16        12  81412   60000  1204        300  $0.0412
+        2026-11-15         1    900       0    20          0        -
+        total             13  82312   60000  1224        300  $0.0412
+        1 request has no known price
+        ");
     }
 
     #[test]
@@ -308,7 +314,11 @@ mod tests {
             "total": { "key": "total", "requests": 2, "cost_micros": 412, "unpriced": 0 },
         }))
         .unwrap();
-        insta::assert_snapshot!(table(By::Tool, &report, Paint::plain(), None), @"");
+        insta::assert_snapshot!(table(By::Tool, &report, Paint::plain(), None), @r"
+        tool            calls  failed   time  result tokens
+        agent_delegate                                       2 requests · 920 tokens · $0.000412
+        code_search         7       1  2.3 s           8100
+        ");
     }
 
     #[test]

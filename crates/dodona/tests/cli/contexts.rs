@@ -43,7 +43,12 @@ fn filled() -> Home {
     let home = Home::new();
     let imported = home.run(&["contexts", "import", document(&home), "--name", "login"]);
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
-    assert_eq!(imported.stdout.trim().len(), 36, "the id alone: {}", imported.stdout);
+    assert_eq!(
+        imported.stdout.trim().len(),
+        36,
+        "the id alone: {}",
+        imported.stdout
+    );
     home
 }
 
@@ -51,7 +56,7 @@ fn filled() -> Home {
 #[track_caller]
 fn assert_told(name: &str, outcome: &Outcome) {
     let mut settings = insta::Settings::clone_current();
-    settings.add_filter(r"\b[0-9a-f]{8}\b", "[end]");
+    settings.add_filter(r"(?m)(^|  )[0-9a-f]{8}(  |$)", "$1[end]$2");
     settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d\b", "[minute]");
     settings.bind(|| assert_shown(name, outcome));
 }
@@ -73,8 +78,13 @@ fn without_conversations_the_list_says_how_to_begin_one() {
 fn conversations_are_listed_and_shown() {
     let home = filled();
     home.run(&["contexts", "new", "other", "--budget", "4000"]);
-    let fact = r#"kind=fact"#;
-    home.run(&["call", "agent.remember", fact, "text=Refresh tokens were dropped", "context_id=login"]);
+    let fact = [
+        "kind=fact",
+        "text=Refresh tokens were dropped",
+        "context_id=login",
+    ];
+    let remembered = home.run(&[&["call", "--project", ".", "agent.remember"], &fact[..]].concat());
+    assert_eq!(remembered.code, Some(0), "{}", remembered.stderr);
     assert_told("contexts_list", &home.run(&["contexts", "list"]));
     assert_told("contexts_show", &home.run(&["contexts", "show", "login"]));
 }
@@ -87,15 +97,34 @@ fn an_exchange_is_named_by_its_end_and_taken_back() {
     assert_eq!(since_when["content"], "Since when?");
     let id = since_when["id"].as_str().unwrap();
     let end = &id[id.len() - 8..];
-    let forked = json(&home, &["contexts", "fork", "login", "--at", end, "--name", "branch"]);
+    let forked = json(
+        &home,
+        &["contexts", "fork", "login", "--at", end, "--name", "branch"],
+    );
     assert_eq!(forked["exchanges"], 5);
     let rewound = home.run(&["contexts", "rewind", end, "--context", "login"]);
-    assert_eq!(rewound.stdout, "took back 2 exchanges\n", "{}", rewound.stderr);
+    assert_eq!(
+        rewound.stdout, "took back 2 exchanges\n",
+        "{}",
+        rewound.stderr
+    );
     let shown = json(&home, &["contexts", "show", "login"]);
-    assert_eq!(shown["context"]["recent_exchanges"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        shown["context"]["recent_exchanges"]
+            .as_array()
+            .unwrap()
+            .len(),
+        4
+    );
     let again = home.run(&["contexts", "rewind", end, "--context", "login"]);
     assert_eq!(again.code, Some(2));
-    assert!(again.stderr.contains(&format!("there is no exchange `{end}`")), "{}", again.stderr);
+    assert!(
+        again
+            .stderr
+            .contains(&format!("there is no exchange `{end}`")),
+        "{}",
+        again.stderr
+    );
 }
 
 #[test]
@@ -104,11 +133,17 @@ fn an_export_is_imported_again() {
     let exported = home.run(&["contexts", "export", "login"]);
     let path = home.path().with_file_name("copy.json");
     fs::write(&path, &exported.stdout).unwrap();
-    let copied = json(&home, &["contexts", "import", "copy.json", "--name", "copy"]);
+    let copied = json(
+        &home,
+        &["contexts", "import", "copy.json", "--name", "copy"],
+    );
     assert_eq!(copied["exchanges"], 6);
     let piped = home.run_with_input(&["contexts", "import", "-"], &exported.stdout);
     assert_eq!(piped.code, Some(0), "{}", piped.stderr);
-    assert_eq!(json(&home, &["contexts", "list"]).as_array().unwrap().len(), 3);
+    assert_eq!(
+        json(&home, &["contexts", "list"]).as_array().unwrap().len(),
+        3
+    );
     let line = home.run(&["contexts", "export", "login", "--json"]).stdout;
     assert_eq!(line.lines().count(), 1);
 }
@@ -117,15 +152,27 @@ fn an_export_is_imported_again() {
 fn a_file_that_cannot_be_imported_is_told_with_the_field() {
     let home = Home::new();
     let write = |text: &str| fs::write(home.path().with_file_name("bad.json"), text).unwrap();
-    assert_told("contexts_import_missing", &home.run(&["contexts", "import", "none.json"]));
+    assert_told(
+        "contexts_import_missing",
+        &home.run(&["contexts", "import", "none.json"]),
+    );
     write("{");
-    assert_told("contexts_import_no_json", &home.run(&["contexts", "import", "bad.json"]));
+    assert_told(
+        "contexts_import_no_json",
+        &home.run(&["contexts", "import", "bad.json"]),
+    );
     write("{}");
-    assert_told("contexts_import_no_document", &home.run(&["contexts", "import", "bad.json"]));
+    assert_told(
+        "contexts_import_no_document",
+        &home.run(&["contexts", "import", "bad.json"]),
+    );
     document(&home);
     let text = fs::read_to_string(home.path().with_file_name("login.json")).unwrap();
     write(&text.replacen("\"token_count\":40", "\"token_count\":0", 1));
-    assert_told("contexts_import_bad_rule", &home.run(&["contexts", "import", "bad.json"]));
+    assert_told(
+        "contexts_import_bad_rule",
+        &home.run(&["contexts", "import", "bad.json"]),
+    );
 }
 
 #[test]
@@ -136,15 +183,27 @@ fn a_closed_conversation_is_listed_only_on_request() {
     let all = json(&home, &["contexts", "list", "--all"]);
     assert_eq!(all[0]["status"], "closed");
     let id = all[0]["id"].as_str().unwrap();
-    assert_told("contexts_close_again", &home.run(&["contexts", "close", id]));
+    assert_told(
+        "contexts_close_again",
+        &home.run(&["contexts", "close", id]),
+    );
 }
 
 #[test]
 fn names_and_budgets_are_checked() {
     let home = filled();
-    assert_told("contexts_name_taken", &home.run(&["contexts", "new", "login"]));
-    assert_told("contexts_small_budget", &home.run(&["contexts", "new", "x", "--budget", "10"]));
-    assert_told("contexts_unknown", &home.run(&["contexts", "show", "nowhere"]));
+    assert_told(
+        "contexts_name_taken",
+        &home.run(&["contexts", "new", "login"]),
+    );
+    assert_told(
+        "contexts_small_budget",
+        &home.run(&["contexts", "new", "x", "--budget", "10"]),
+    );
+    assert_told(
+        "contexts_unknown",
+        &home.run(&["contexts", "show", "nowhere"]),
+    );
 }
 
 #[test]
@@ -152,6 +211,12 @@ fn usage_without_models_says_so() {
     let home = filled();
     assert_told("usage_none", &home.run(&["usage"]));
     let report = json(&home, &["usage", "--by", "model", "--since", "7d"]);
-    assert_eq!((&report["by"], &report["total"]["requests"]), (&json!("model"), &json!(0)));
-    assert_told("usage_unknown_context", &home.run(&["usage", "--context", "nowhere"]));
+    assert_eq!(
+        (&report["by"], &report["total"]["requests"]),
+        (&json!("model"), &json!(0))
+    );
+    assert_told(
+        "usage_unknown_context",
+        &home.run(&["usage", "--context", "nowhere"]),
+    );
 }

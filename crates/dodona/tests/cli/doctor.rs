@@ -153,6 +153,7 @@ fn a_full_disk_is_not_blamed_on_the_databases() {
     let databases = [
         "hub.db",
         "journal.db",
+        "plugins/agent/agent.db",
         "plugins/echo/echo.db",
         "plugins/search/search.db",
     ];
