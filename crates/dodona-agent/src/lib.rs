@@ -1,43 +1,44 @@
 //! The plugin `agent`: it asks a model, runs the tools the model wants, and cites what it found.
 //!
-//! Start from [`AgentPlugin`]. `agent.chat` is a loop of named steps: offer tools, ask the
-//! model, run what it wants, until it answers; then the sources it cites are checked against the
-//! project.
+//! Start from [`AgentPlugin`]. `agent.chat` is a loop of named steps (`chat`): wait for the
+//! conversation's turn, assemble what the model sees, ask it, account for it, run what it wants,
+//! until it answers; every step is stored before the next. What is kept of a conversation is in
+//! [`conversation`]; how a model is told to behave is a file in `prompts/`.
 //!
 //! # What it does not do
 //!
-//! It searches nothing and reads no file: that is what tools are for. What it keeps of a
-//! conversation, it keeps through [`conversation`].
+//! It searches nothing and reads no file of a project: that is what tools are for. It speaks no
+//! provider's protocol: that is `dodona-llm`. Text that looks like a tool call is text.
 
+mod agent;
 mod chat;
-mod cite;
 pub mod conversation;
-mod emit;
 mod methods;
-mod tools;
-mod types;
+mod prompt;
 
 use std::sync::Arc;
 
-use dodona_llm::{Model, Offline};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use conversation::Conversations;
+use agent::Agent;
+pub use agent::AgentOptions;
+use chat::{AgentResponse, ChatParams, PromptParams, PromptShown};
+use conversation::{Conversations, Owner, QueryId};
 use methods::ContextMethods;
-use types::{AgentResponse, ChatParams};
 
 /// The plugin.
+#[derive(Default)]
 pub struct AgentPlugin {
-    model: Arc<dyn Model>,
+    options: AgentOptions,
 }
 
-impl Default for AgentPlugin {
-    /// With the model that needs nothing.
-    fn default() -> Self {
-        Self {
-            model: Arc::new(Offline),
-        }
+impl AgentPlugin {
+    /// The plugin with these models, prompts and bounds.
+    pub fn new(options: AgentOptions) -> Self {
+        Self { options }
     }
 }
 
@@ -47,17 +48,16 @@ impl Plugin for AgentPlugin {
     }
 
     fn version(&self) -> &'static str {
-        "0.1.0"
+        "0.2.0"
     }
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
-            let agent = Arc::new(Agent {
-                model: Arc::clone(&self.model),
-            });
+            let conversations = Conversations::open(ctx.db);
             let contexts = Arc::new(ContextMethods {
-                conversations: Conversations::open(ctx.db),
+                conversations: conversations.clone(),
             });
+            let agent = Arc::new(Agent::new(self.options.clone(), conversations));
             Ok(Contribution::new()
                 .methods(agent.plugin_methods()?)
                 .methods(contexts.plugin_methods()?)
@@ -66,16 +66,28 @@ impl Plugin for AgentPlugin {
     }
 }
 
-struct Agent {
-    model: Arc<dyn Model>,
+#[derive(Deserialize, JsonSchema)]
+struct SteerParams {
+    /// What to tell the model.
+    #[schemars(length(min = 1, max = 65536))]
+    message: String,
+    /// The conversation, by id or name; the default one without.
+    context_id: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Steered {
+    /// The query that goes on with it.
+    query_id: QueryId,
 }
 
 #[plugin(name = "agent")]
 impl Agent {
     /// Answers a question about the project, with citations.
     ///
-    /// Emits `ToolCall`, `ToolResult`, `TextDelta` and `Source` items as they come, and an
-    /// `AgentResponse` last.
+    /// Emits `TextDelta`, `ReasoningDelta`, `ToolCall`, `ToolResult`, `Notification`, `Usage` and
+    /// `Source` items as they come, and an `AgentResponse` last. Questions in one conversation
+    /// wait for each other.
     #[method(scope = "agent:chat")]
     async fn chat(
         &self,
@@ -83,7 +95,25 @@ impl Agent {
         p: ChatParams,
         out: Emitter<AgentResponse>,
     ) -> Result<(), CallError> {
-        let response = chat::answer(ctx, self.model.as_ref(), p.message).await?;
+        let response = chat::answer(self, ctx, p).await?;
         out.send(response).await
+    }
+
+    /// Says something to the model while it works on a query: it sees it before its next step.
+    #[method(scope = "agent:chat", mutates)]
+    async fn steer(&self, ctx: &CallCtx, p: SteerParams) -> Result<Steered, CallError> {
+        let owner = Owner::of(ctx)?;
+        let counter = chat::counter(&self.options.models.default_model());
+        let query_id = self
+            .conversations
+            .steer(&owner, p.context_id.as_deref(), p.message, &counter)
+            .await?;
+        Ok(Steered { query_id })
+    }
+
+    /// Shows exactly what a model would be sent if a question were asked now.
+    #[method(scope = "agent:read")]
+    async fn prompt(&self, ctx: &CallCtx, p: PromptParams) -> Result<PromptShown, CallError> {
+        chat::show_prompt(self, ctx, p).await
     }
 }

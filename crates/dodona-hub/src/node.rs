@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use dodona_plugin::{BoxFuture, CallCtx, CallInfo, Caller, ItemStream, Params, ScopeWork};
 use dodona_proto::{
-    CallError, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodKind, MethodName,
-    PathError,
+    CallError, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodDescriptor, MethodKind,
+    MethodName, PathError,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -346,6 +346,10 @@ impl Caller for Node {
             .admit_child(method, params, Some(tap))
             .and_then(|(node, admitted)| items.watch(node, admitted));
         Box::pin(std::future::ready(opened))
+    }
+
+    fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
+        self.core.methods(&self.info.principal)
     }
 
     fn scope<'a>(

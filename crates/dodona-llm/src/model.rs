@@ -112,6 +112,11 @@ pub trait Model: Send + Sync {
     /// Answers a conversation.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
 
+    /// Whether it only quotes: then nothing in its answer is its own.
+    fn quotes(&self) -> bool {
+        false
+    }
+
     /// How many tokens it takes, request and answer together, where that is known.
     fn context_window(&self) -> Option<u32> {
         None

@@ -4,7 +4,9 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use dodona_proto::{CallError, CallId, Item, ItemBody, MethodName, PluginPath, Principal, Project};
+use dodona_proto::{
+    CallError, CallId, Item, ItemBody, MethodDescriptor, MethodName, PluginPath, Principal, Project,
+};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -104,6 +106,9 @@ pub trait Caller: Send + Sync {
         work: ScopeWork<'a>,
     ) -> BoxFuture<'a, Result<Value, CallError>>;
 
+    /// What the caller may call, by name.
+    fn methods(&self) -> Vec<Arc<MethodDescriptor>>;
+
     /// Emits an item of this call.
     fn emit(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
 }
@@ -139,6 +144,11 @@ impl CallCtx {
     /// come. Dropping the stream cancels the call.
     pub async fn open(&self, method: &str, params: Params) -> Result<ItemStream, CallError> {
         Arc::clone(&self.0).open(method, params).await
+    }
+
+    /// What may be called, by name. Descriptors are shared and not copied.
+    pub fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
+        self.0.methods()
     }
 
     /// Runs work as a child of this call under a name, so that its items have a path of their

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dodona_agent::AgentPlugin;
+use dodona_agent::{AgentOptions, AgentPlugin};
 use dodona_hub::echo::EchoPlugin;
 use dodona_knowledge::{Options, VaultRoot};
-use dodona_llm::{Embedder, process_environment};
+use dodona_llm::{Embedder, Models, process_environment};
 use dodona_plugin::Plugin;
 use dodona_proto::{CallError, ErrorCode};
 
@@ -18,7 +18,7 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
         vault_root: vault_root(home),
         embedder: embedder(settings),
     });
-    all.push(Arc::new(AgentPlugin::default()));
+    all.push(Arc::new(AgentPlugin::new(agent(home, settings))));
     all.push(Arc::new(EchoPlugin::default()));
     all
 }
@@ -34,6 +34,26 @@ fn vault_root(home: &Home) -> VaultRoot {
                 .hint("correct the file; until then the project cannot be searched")),
         },
     )
+}
+
+/// How the agent is set up. A model whose settings are wrong is told about, and says so when it
+/// is asked.
+fn agent(home: &Home, settings: &Settings) -> AgentOptions {
+    let (models, problems) = Models::from_config(
+        &settings.models,
+        settings.agent.model.as_deref(),
+        &process_environment(),
+    );
+    for problem in problems {
+        tracing::error!(model = problem.model, error = %problem.error, "a model cannot be used");
+    }
+    AgentOptions {
+        models,
+        prompts: Some(home.config.join("prompts")),
+        max_turns: settings.agent.max_turns,
+        token_budget: Some(u64::from(settings.agent.token_budget)),
+        tool_timeout: settings.agent.tool_timeout,
+    }
 }
 
 /// What turns passages into vectors. One that cannot be used is told about, and search does

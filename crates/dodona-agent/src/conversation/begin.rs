@@ -29,6 +29,8 @@ pub struct NewQuery {
     pub counter: Counter,
     /// The names, on the model's side, of the tools that are defined for it.
     pub tools: BTreeSet<String>,
+    /// How many tokens the window of a new conversation may have; the usual number without.
+    pub token_budget: Option<u64>,
 }
 
 /// What came of an attempt to begin.
@@ -97,11 +99,12 @@ impl Conversations {
         facts: &impl Fn(ContextId) -> turn::Facts,
     ) -> Result<Attempt, ConversationError> {
         let (owner, asked, question) = (owner.clone(), new.context.clone(), question.clone());
+        let budget = new.token_budget;
         // The conversation is known only inside.
         let template = facts(ContextId::new());
         let live = self.inner.live.clone();
         self.write(move |tx| {
-            let head = find_or_create(tx, &owner, asked.as_deref())?;
+            let head = find_or_create(tx, &owner, asked.as_deref(), budget)?;
             not_busy(tx, &head.id, &live)?;
             if needs_recount(&head, &template.model) {
                 return Ok(Attempt::Recount(head.id));
@@ -124,6 +127,7 @@ fn find_or_create(
     tx: &Tx<'_>,
     owner: &Owner,
     asked: Option<&str>,
+    budget: Option<u64>,
 ) -> Result<Head, ConversationError> {
     if let Some(asked) = asked {
         return Head::find(tx, owner, asked)?.open();
@@ -131,7 +135,9 @@ fn find_or_create(
     if let Some(head) = Head::default(tx, owner)? {
         return Ok(head);
     }
-    let id = lifecycle::create(tx, owner, &NewContext::default_one())?;
+    let mut new = NewContext::default_one();
+    new.token_budget = budget.unwrap_or(new.token_budget);
+    let id = lifecycle::create(tx, owner, &new)?;
     Head::of(tx, &id)
 }
 

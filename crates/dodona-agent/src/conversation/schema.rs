@@ -7,7 +7,25 @@ use dodona_plugin::store::Migration;
 /// `exchanges` holds the originals: rows are added and never removed, and what was said in one
 /// never changes. `recent_exchanges_json`, `tokens_used` and the mentions of a context are derived
 /// from it in the transaction that changes it.
-pub const MIGRATIONS: &[Migration] = &[Migration::new(
+pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS];
+
+const RESULTS: Migration = Migration::new(
+    2,
+    "results that were cut",
+    "
+    create table results (
+        handle      text primary key,
+        context_id  text not null references oracle_contexts(id) on delete cascade,
+        query_id    text not null references queries(id) on delete cascade,
+        call_id     text not null,
+        text        text not null,
+        created_at  text not null
+    ) strict;
+    create index results_of_a_context on results(context_id);
+    ",
+);
+
+const CONVERSATIONS: Migration = Migration::new(
     1,
     "conversations",
     "
@@ -139,4 +157,4 @@ pub const MIGRATIONS: &[Migration] = &[Migration::new(
     ) strict, without rowid;
     create index latest_mentions on mentions(context_id, kind, last_position);
     ",
-)];
+);

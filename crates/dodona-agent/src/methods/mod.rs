@@ -5,6 +5,7 @@ mod contexts;
 mod fork;
 mod queries;
 mod remember;
+mod result;
 mod show;
 mod usage;
 
@@ -16,6 +17,7 @@ use contexts::{CloseParams, Closed, ContextsParams, ContextsResult, CreateParams
 use fork::{Copied, ForkParams, RewindParams, RewindResult};
 use queries::{QueriesParams, QueriesResult};
 use remember::{RememberParams, RememberResult};
+use result::{ResultParams, ResultPart};
 use show::{ShowParams, ShowResult};
 use usage::UsageParams;
 
@@ -95,6 +97,12 @@ impl ContextMethods {
         p: RememberParams,
     ) -> Result<RememberResult, CallError> {
         remember::remember(&self.conversations, ctx, p).await
+    }
+
+    /// Reads more of a result that was cut because it was too large.
+    #[method(scope = "agent:read", tool(category = "meta"))]
+    async fn result(&self, ctx: &CallCtx, p: ResultParams) -> Result<ResultPart, CallError> {
+        result::part(&self.conversations, &Owner::of(ctx)?, p).await
     }
 
     /// Lists the queries of a conversation and how each ended, the latest first.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod archives;
+mod chat;
 mod contexts;
 mod crashes;
 mod methods;
@@ -9,4 +10,5 @@ mod offline;
 mod queries;
 mod rules;
 mod storage;
+mod talk;
 mod usage;

@@ -300,7 +300,7 @@ async fn queries_tell_how_they_ended_and_usage_is_summed_up() {
 }
 
 #[tokio::test]
-async fn what_changes_something_says_so_and_only_remember_is_a_tool() {
+async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
     let place = Place::new().await;
     let listed = place.ok("hub.methods", json!({ "plugin": "agent" })).await;
     let mutating: Vec<&str> = listed["methods"]
@@ -310,7 +310,9 @@ async fn what_changes_something_says_so_and_only_remember_is_a_tool() {
         .filter(|method| method["mutation"] == "mutates")
         .map(|method| method["name"].as_str().unwrap())
         .collect();
-    let changes = ["close", "create", "fork", "import", "remember", "rewind"];
+    let changes = [
+        "close", "create", "fork", "import", "remember", "rewind", "steer",
+    ];
     assert_eq!(mutating, changes.map(|verb| format!("agent.{verb}")));
     let tools: Vec<&str> = listed["methods"]
         .as_array()
@@ -319,5 +321,5 @@ async fn what_changes_something_says_so_and_only_remember_is_a_tool() {
         .filter(|method| !method["tool"].is_null())
         .map(|method| method["name"].as_str().unwrap())
         .collect();
-    assert_eq!(tools, ["agent.remember"]);
+    assert_eq!(tools, ["agent.remember", "agent.result"]);
 }

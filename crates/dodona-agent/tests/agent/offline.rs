@@ -102,7 +102,7 @@ async fn an_answer_quotes_the_project_and_cites_lines_that_stand_there() {
 #[tokio::test]
 async fn tools_run_as_calls_below_the_agent() {
     let items = ask("How does login work?").await;
-    for path in ["agent.code", "agent.vault", "agent.search", "agent.hub"] {
+    for path in ["agent.code", "agent.vault", "agent.search"] {
         assert!(
             items.iter().any(|item| item.plugin_path.as_str() == path),
             "nothing came from {path}"

@@ -89,6 +89,7 @@ pub(crate) fn question(text: &str) -> NewQuery {
         model: "tiny".to_owned(),
         counter: bytes(),
         tools: BTreeSet::from(["code_search".to_owned(), "vault_read".to_owned()]),
+        token_budget: None,
     }
 }
 

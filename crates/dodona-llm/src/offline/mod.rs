@@ -36,6 +36,10 @@ impl Model for Offline {
         "offline"
     }
 
+    fn quotes(&self) -> bool {
+        true
+    }
+
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let events = match Inquiry::of(&request.messages) {
             None => vec![Err(ModelError::NoQuestion)],

@@ -1,7 +1,7 @@
 //! Every key there is.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Component, Path};
 use std::time::Duration;
 
@@ -41,6 +41,7 @@ enum Kind {
     Size(fn(&mut Settings) -> &mut u64),
     MemorySize(fn(&mut Settings) -> &mut usize),
     Count(fn(&mut Settings) -> &mut u32),
+    Within(RangeInclusive<u32>, fn(&mut Settings) -> &mut u32),
     Depth(fn(&mut Settings) -> &mut usize),
     PluginLimit(Limits, fn(&mut Limit) -> &mut u32),
     Folder(fn(&mut Settings) -> &mut Option<String>),
@@ -72,7 +73,7 @@ const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
 /// The keys, in the order of the reference.
 pub(super) const KEYS: &[Key] = {
     use Kind::{
-        Count, Depth, Embeddings, Folder, MemorySize, Model, PluginLimit, Size, Text, Time,
+        Count, Depth, Embeddings, Folder, MemorySize, Model, PluginLimit, Size, Text, Time, Within,
     };
     const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
     const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
@@ -174,8 +175,23 @@ pub(super) const KEYS: &[Key] = {
         ),
         user(
             "agent.model",
-            Text(|s| &mut s.agent_model),
+            Text(|s| &mut s.agent.model),
             "the model that answers: the name of a table below `models`, or `offline`. Without it the only such table is meant",
+        ),
+        user(
+            "agent.max_turns",
+            Within(1..=1000, |s| &mut s.agent.max_turns),
+            "how many times a model is asked for one question",
+        ),
+        user(
+            "agent.token_budget",
+            Within(4000..=128_000, |s| &mut s.agent.token_budget),
+            "how many tokens of a new conversation a model is shown, from 4000 to 128000",
+        ),
+        user(
+            "agent.tool_timeout",
+            Time(|s| &mut s.agent.tool_timeout),
+            "how long a tool may take that says nothing about it",
         ),
         user(
             "models.*",
@@ -255,6 +271,16 @@ impl Key {
                     .map_err(|_| "more than this machine can hold".to_owned())?;
             }
             Kind::Count(field) => *field(settings) = count(value)?,
+            Kind::Within(range, field) => {
+                let number = count(value)?;
+                if !range.contains(&number) {
+                    let (least, most) = (range.start(), range.end());
+                    return Err(format!(
+                        "expected a number from {least} to {most}, not {number}"
+                    ));
+                }
+                *field(settings) = number;
+            }
             Kind::Depth(field) => *field(settings) = count(value)? as usize,
             Kind::PluginLimit(limits, field) => {
                 let name = path.get(2).copied().unwrap_or_default();
@@ -280,7 +306,7 @@ impl Key {
             Kind::Time(field) => quoted(quantity::show_duration(*field(settings))),
             Kind::Size(field) => quoted(quantity::show_size(*field(settings))),
             Kind::MemorySize(field) => quoted(quantity::show_size(*field(settings) as u64)),
-            Kind::Count(field) => field(settings).to_string(),
+            Kind::Count(field) | Kind::Within(_, field) => field(settings).to_string(),
             Kind::Depth(field) => field(settings).to_string(),
             Kind::PluginLimit(limits, field) => {
                 let plugin = PluginName::new(name).ok()?;

@@ -9,7 +9,10 @@ mod show;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use dodona_agent::AgentOptions;
+use dodona_agent::conversation::DEFAULT_TOKEN_BUDGET;
 use dodona_hub::HubConfig;
 use dodona_llm::{EmbedderConfig, ModelConfig};
 use thiserror::Error;
@@ -69,12 +72,41 @@ pub(crate) struct Settings {
     pub(crate) hub: HubConfig,
     /// What a project may set for itself.
     pub(crate) project: ProjectSettings,
-    /// Which model answers.
-    pub(crate) agent_model: Option<String>,
+    /// How the agent works.
+    pub(crate) agent: AgentSettings,
     /// The models there are.
     pub(crate) models: BTreeMap<String, ModelConfig>,
     /// What turns passages into vectors.
     pub(crate) embeddings: Option<EmbedderConfig>,
+}
+
+/// How the agent works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentSettings {
+    /// Which model answers.
+    pub(crate) model: Option<String>,
+    /// How many times it is asked for one question.
+    pub(crate) max_turns: u32,
+    /// How many tokens of a new conversation it is shown.
+    pub(crate) token_budget: u32,
+    /// How long a tool may take.
+    pub(crate) tool_timeout: Duration,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        let AgentOptions {
+            max_turns,
+            tool_timeout,
+            ..
+        } = AgentOptions::default();
+        Self {
+            model: None,
+            max_turns,
+            token_budget: u32::try_from(DEFAULT_TOKEN_BUDGET).unwrap_or(u32::MAX),
+            tool_timeout,
+        }
+    }
 }
 
 /// What a project may set for itself.

@@ -3,15 +3,19 @@
 use std::fmt::Write;
 
 use dodona_plugin::{CallCtx, CallError};
-use dodona_proto::Source;
+use dodona_proto::{Message, Source};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// The highest number that a citation can have: four digits.
+const MOST: usize = 9_999;
 
 /// The sources that tools have brought, and those that the answer cites.
 #[derive(Default)]
-pub(crate) struct Citations {
-    /// Numbered from 1, as the model knows them.
-    brought: Vec<Source>,
+pub(super) struct Citations {
+    /// Numbered from 1, as the model knows them. A number may be missing: what it stood for has
+    /// left the window.
+    brought: Vec<Option<Source>>,
     /// The number that the model used, and the one that the reader sees, if it holds.
     seen: Vec<(usize, Option<usize>)>,
     /// Numbered from 1, as the reader sees them.
@@ -21,16 +25,44 @@ pub(crate) struct Citations {
 }
 
 impl Citations {
+    /// What the tools of earlier queries have brought, by the numbers that the model saw then.
+    /// New ones come after.
+    pub(super) fn of(window: &[Message]) -> Self {
+        let mut citations = Self::default();
+        for message in window {
+            if let Message::Tool { content, .. } = message
+                && let Ok(result) = serde_json::from_str(content)
+            {
+                citations.recall(&result);
+            }
+        }
+        citations
+    }
+
+    fn recall(&mut self, value: &Value) {
+        match value {
+            Value::Array(values) => values.iter().for_each(|value| self.recall(value)),
+            Value::Object(fields) => {
+                let number = fields.get("cite").and_then(Value::as_u64);
+                let number = number.and_then(|number| usize::try_from(number).ok());
+                if let (Some(number @ 1..=MOST), Some(source)) = (number, source_of(fields)) {
+                    let length = self.brought.len().max(number);
+                    self.brought.resize(length, None);
+                    self.brought[number - 1] = Some(source);
+                }
+                fields.values().for_each(|value| self.recall(value));
+            }
+            _ => {}
+        }
+    }
+
     /// Gives every source in a tool's result a number, and writes it beside the source, where
     /// the model sees it.
-    pub(crate) fn number(&mut self, value: &mut Value) {
+    pub(super) fn number(&mut self, value: &mut Value) {
         match value {
             Value::Array(values) => values.iter_mut().for_each(|value| self.number(value)),
             Value::Object(fields) => {
-                let source = fields
-                    .get("source")
-                    .and_then(|source| serde_json::from_value(source.clone()).ok());
-                if let Some(source) = source {
+                if let Some(source) = source_of(fields) {
                     fields.insert("cite".to_owned(), json!(self.add(source)));
                 }
                 fields.values_mut().for_each(|value| self.number(value));
@@ -40,22 +72,22 @@ impl Citations {
     }
 
     fn add(&mut self, source: Source) -> usize {
-        let known = self.brought.iter().position(|known| *known == source);
-        1 + known.unwrap_or_else(|| {
-            self.brought.push(source);
+        let same = |known: &Option<Source>| known.as_ref() == Some(&source);
+        1 + self.brought.iter().position(same).unwrap_or_else(|| {
+            self.brought.push(Some(source));
             self.brought.len() - 1
         })
     }
 
     /// What the answer cites, in the order it does.
-    pub(crate) fn cited(&self) -> &[Source] {
+    pub(super) fn cited(&self) -> &[Source] {
         &self.cited
     }
 
     /// Passes on some text of the answer: citations are numbered in the order they appear, and
     /// those that cite nothing, or something that no longer stands there, are left out. The
     /// beginning of a citation is held back until the rest comes.
-    pub(crate) async fn pass(&mut self, ctx: &CallCtx, more: &str) -> Result<String, CallError> {
+    pub(super) async fn pass(&mut self, ctx: &CallCtx, more: &str) -> Result<String, CallError> {
         let mut text = std::mem::take(&mut self.held);
         text.push_str(more);
         self.held = text.split_off(text.len() - unfinished(&text));
@@ -63,7 +95,7 @@ impl Citations {
     }
 
     /// What was held back when no more text comes.
-    pub(crate) fn rest(&mut self) -> String {
+    pub(super) fn rest(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 
@@ -91,7 +123,7 @@ impl Citations {
         }
         let source = number
             .checked_sub(1)
-            .and_then(|index| self.brought.get(index));
+            .and_then(|index| self.brought.get(index)?.as_ref());
         let shown = match source {
             Some(source) if holds(ctx, source).await? => {
                 self.cited.push(source.clone());
@@ -102,6 +134,35 @@ impl Citations {
         self.seen.push((number, shown));
         Ok(shown)
     }
+}
+
+fn source_of(fields: &Map<String, Value>) -> Option<Source> {
+    let source = fields.get("source")?;
+    serde_json::from_value(source.clone()).ok()
+}
+
+/// How many paragraphs without a citation are told.
+const UNCITED: usize = 20;
+
+/// How much is shown of each.
+const SHOWN: usize = 120;
+
+/// The paragraphs of an answer that cite nothing. Headings and code make no statement.
+pub(super) fn uncited(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for paragraph in text.split("\n\n") {
+        let was_code = in_code;
+        in_code ^= paragraph.matches("```").count() % 2 == 1;
+        let paragraph = paragraph.trim();
+        let states = !was_code && !paragraph.contains("```") && !paragraph.starts_with('#');
+        if states && !paragraph.is_empty() && next_citation(paragraph).is_none() {
+            let shown: String = paragraph.chars().take(SHOWN).collect();
+            found.push(shown);
+        }
+    }
+    found.truncate(UNCITED);
+    found
 }
 
 /// How many bytes at the end of a text may be the beginning of a citation.
@@ -170,6 +231,29 @@ mod tests {
         ] {
             assert_eq!(unfinished(text), held, "{text:?}");
         }
+    }
+
+    #[test]
+    fn numbers_go_on_where_an_earlier_query_ended() {
+        let passage = |line, cite| json!({ "cite": cite, "source": { "kind": "code", "path": "a.rs", "line_start": line, "line_end": 9, "hash": "", "title": null } });
+        let content = json!({ "passages": [passage(1, 1), passage(5, 3)] }).to_string();
+        let tool_call_id = "x".to_owned();
+        let mut citations = Citations::of(&[Message::Tool {
+            tool_call_id,
+            content,
+        }]);
+        let mut value = json!([passage(7, 0), passage(5, 0)]);
+        citations.number(&mut value);
+        assert_eq!(
+            (&value[0]["cite"], &value[1]["cite"]),
+            (&json!(4), &json!(3))
+        );
+    }
+
+    #[test]
+    fn paragraphs_that_cite_nothing_are_told() {
+        let text = "# Login\n\nA token lasts a day [1].\n\nI think it is short.\n\n```\ncode\n\nmore\n```\n\nDone.";
+        assert_eq!(uncited(text), ["I think it is short.", "Done."]);
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! What the agent's methods share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dodona_llm::{Model, Models};
+use dodona_plugin::{CallError, ErrorCode};
+
+use crate::chat::Queue;
+use crate::conversation::Conversations;
+use crate::prompt::Prompts;
+
+/// What the agent is told by whoever starts it.
+#[derive(Clone)]
+pub struct AgentOptions {
+    /// The models there are.
+    pub models: Models,
+    /// Where the user keeps prompts that replace the bundled ones.
+    pub prompts: Option<PathBuf>,
+    /// How many times a model is asked for one query.
+    pub max_turns: u32,
+    /// How many tokens of a new conversation a model is shown; as the data model says without.
+    pub token_budget: Option<u64>,
+    /// How long a tool may take that says nothing about it.
+    pub tool_timeout: Duration,
+}
+
+impl Default for AgentOptions {
+    /// With the model that needs nothing.
+    fn default() -> Self {
+        Self {
+            models: Models::default(),
+            prompts: None,
+            max_turns: 30,
+            token_budget: None,
+            tool_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The agent.
+pub(crate) struct Agent {
+    pub(crate) options: AgentOptions,
+    pub(crate) conversations: Conversations,
+    pub(crate) prompts: Prompts,
+    pub(crate) queue: Queue,
+}
+
+impl Agent {
+    pub(crate) fn new(options: AgentOptions, conversations: Conversations) -> Self {
+        Self {
+            prompts: Prompts::new(options.prompts.clone()),
+            options,
+            conversations,
+            queue: Queue::default(),
+        }
+    }
+
+    /// A model by its name, or the default one.
+    pub(crate) fn model(&self, name: Option<&str>) -> Result<Arc<dyn Model>, CallError> {
+        let models = &self.options.models;
+        let Some(name) = name else {
+            return Ok(models.default_model());
+        };
+        models.get(name).ok_or_else(|| {
+            let known: Vec<&str> = models.names().collect();
+            CallError::new(
+                ErrorCode::InvalidParams,
+                format!("there is no model `{name}`"),
+            )
+            .hint(format!("there is {}", known.join(", ")))
+        })
+    }
+}

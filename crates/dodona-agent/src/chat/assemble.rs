@@ -1,0 +1,205 @@
+//! What a model is sent.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use dodona_llm::{ModelOptions, ModelRequest, ToolOffer};
+use dodona_plugin::{CallCtx, CallError};
+use dodona_proto::{HistorySnapshot, Message, QuerySnapshot, TurnSnapshot};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Work;
+use super::cite::Citations;
+use super::ending::Stop;
+use super::tools::Toolbox;
+use crate::agent::Agent;
+use crate::conversation::{ContextId, Owner, Query};
+use crate::prompt;
+
+/// What is the same in every request of a query, byte for byte, so that providers can cache it.
+#[derive(Default)]
+pub(super) struct Basis {
+    system: String,
+    tools: Vec<ToolOffer>,
+    /// The tokens of both.
+    pub(super) tokens: u64,
+}
+
+/// What is known before the first turn.
+pub(super) fn first_snapshot(agent: &Agent, ctx: &CallCtx, query: &Query) -> QuerySnapshot {
+    let begun = query.begun();
+    QuerySnapshot {
+        query_id: query.id().to_string(),
+        context_id: query.context().to_string(),
+        user: ctx.principal.user.clone(),
+        project: ctx.project.as_ref().map(|project| project.id.clone()),
+        turn: TurnSnapshot {
+            number: query.turns_before(),
+            iteration_count: 0,
+            max_iterations: agent.options.max_turns,
+            token_usage: 0.0,
+            context_usage: 0.0,
+        },
+        tokens_used: begun.tokens_used,
+        token_budget: begun.token_budget,
+        history: HistorySnapshot::default(),
+    }
+}
+
+impl Work<'_> {
+    /// Makes what is the same in every request, and finds what earlier queries cited.
+    pub(super) async fn prepare(&mut self) -> Result<(), Stop> {
+        let context = self.query.context().clone();
+        let system = system(self.agent, self.ctx, &context).await?;
+        self.basis = basis(self, system);
+        self.citations = Citations::of(&self.query.window().await?);
+        Ok(())
+    }
+
+    /// The request of a turn. The snapshot is exact from here on.
+    pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, Stop> {
+        let messages = self.query.window().await?;
+        self.keep_snapshot(turn, messages.len());
+        Ok(ModelRequest {
+            system: self.basis.system.clone(),
+            messages,
+            tools: self.basis.tools.clone(),
+            options: ModelOptions::default(),
+        })
+    }
+
+    fn keep_snapshot(&mut self, turn: u32, messages: usize) {
+        let window = self.model.context_window().map(u64::from);
+        let snapshot = &mut self.snapshot;
+        let sent = self.basis.tokens + snapshot.tokens_used;
+        snapshot.turn.number = self.query.turns_before() + u64::from(turn);
+        snapshot.turn.iteration_count = turn;
+        snapshot.turn.token_usage = part(snapshot.tokens_used, snapshot.token_budget);
+        snapshot.turn.context_usage = part(sent, window.unwrap_or(snapshot.token_budget));
+        snapshot.history.message_count = messages as u64;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more")]
+fn part(some: u64, of: u64) -> f64 {
+    some as f64 / of.max(1) as f64
+}
+
+fn basis(work: &Work<'_>, system: String) -> Basis {
+    let counter = work.model.counter();
+    let tools = work.toolbox.offers();
+    let tokens = counter.count(&system)
+        + tools
+            .iter()
+            .map(|tool| counter.count_tool(tool))
+            .sum::<usize>();
+    Basis {
+        system,
+        tools,
+        tokens: tokens as u64,
+    }
+}
+
+/// The system prompt of a conversation.
+async fn system(agent: &Agent, ctx: &CallCtx, context: &ContextId) -> Result<String, CallError> {
+    let decisions = agent
+        .conversations
+        .decisions(&Owner::of(ctx)?, Some(context.as_str()))
+        .await?;
+    let decisions = decisions.into_iter().map(|decision| decision.text);
+    agent.prompts.oracle(&variables(ctx, decisions.collect()))
+}
+
+fn variables(ctx: &CallCtx, decisions: Vec<String>) -> prompt::Variables<'_> {
+    let root = ctx.project.as_ref().map(|project| project.root.as_path());
+    prompt::Variables {
+        agent: "oracle",
+        project: root.and_then(Path::file_name).and_then(OsStr::to_str),
+        decisions,
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct PromptParams {
+    /// The question that would be asked; without one what is there already.
+    #[schemars(length(max = 65536))]
+    message: Option<String>,
+    /// The conversation, by id or name; the default one without.
+    context_id: Option<String>,
+    /// The model, by its name in the configuration; the default one without.
+    model: Option<String>,
+}
+
+/// A request as it would be sent.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct PromptShown {
+    /// Which model.
+    model: String,
+    /// How it should behave.
+    system: String,
+    /// The conversation.
+    messages: Vec<Value>,
+    /// What it may ask for.
+    tools: Vec<Value>,
+    /// The tokens of each part.
+    tokens: PromptTokens,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PromptTokens {
+    system: u64,
+    messages: u64,
+    tools: u64,
+    total: u64,
+}
+
+/// What would be sent if a question were asked now; nothing is.
+pub(crate) async fn show(
+    agent: &Agent,
+    ctx: &CallCtx,
+    p: PromptParams,
+) -> Result<PromptShown, CallError> {
+    let model = agent.model(p.model.as_deref())?;
+    let owner = Owner::of(ctx)?;
+    let asked = p.context_id.as_deref();
+    let known = agent.conversations.find(&owner, asked).await?;
+    let (system, mut messages) = match &known {
+        Some(id) => (
+            system(agent, ctx, id).await?,
+            agent.conversations.window(&owner, id.as_str()).await?,
+        ),
+        None => {
+            let system = agent.prompts.oracle(&variables(ctx, Vec::new()))?;
+            (system, Vec::new())
+        }
+    };
+    messages.extend(p.message.map(|content| Message::User { content }));
+    let tools = Toolbox::load(ctx, true).offers();
+    let counter = model.counter();
+    let sum = |counts: &mut dyn Iterator<Item = usize>| counts.sum::<usize>() as u64;
+    let tokens = PromptTokens {
+        system: counter.count(&system) as u64,
+        messages: sum(&mut messages
+            .iter()
+            .map(|message| counter.count_message(message))),
+        tools: sum(&mut tools.iter().map(|tool| counter.count_tool(tool))),
+        total: 0,
+    };
+    let tokens = PromptTokens {
+        total: tokens.system + tokens.messages + tokens.tools,
+        ..tokens
+    };
+    Ok(PromptShown {
+        model: model.name().to_owned(),
+        system,
+        messages: messages.iter().map(as_json).collect(),
+        tools: tools.iter().map(as_json).collect(),
+        tokens,
+    })
+}
+
+fn as_json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,80 @@
+//! The items of a conversation.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use dodona_plugin::{CallCtx, CallError};
+use dodona_proto::{ItemBody, QuerySnapshot, Source, ToolCall, Usage};
+use serde_json::{Value, json};
+
+use crate::conversation::Ending;
+
+async fn data(ctx: &CallCtx, content_type: &'static str, data: Value) -> Result<(), CallError> {
+    ctx.emit(ItemBody::Data {
+        content_type: Cow::Borrowed(content_type),
+        data,
+    })
+    .await
+}
+
+pub(super) async fn text(ctx: &CallCtx, text: &str) -> Result<(), CallError> {
+    data(ctx, "TextDelta", json!({ "text": text })).await
+}
+
+pub(super) async fn tool_call(
+    ctx: &CallCtx,
+    call: &ToolCall,
+    method: Option<&str>,
+) -> Result<(), CallError> {
+    let shown =
+        json!({ "id": call.id, "name": call.name, "method": method, "arguments": call.arguments });
+    data(ctx, "ToolCall", shown).await
+}
+
+pub(super) async fn tool_result(
+    ctx: &CallCtx,
+    call: &ToolCall,
+    outcome: &Result<Value, CallError>,
+    ending: Ending,
+    duration: Duration,
+) -> Result<(), CallError> {
+    let error = outcome.as_ref().err().map(|error| &error.message);
+    let shown = json!({
+        "id": call.id,
+        "name": call.name,
+        "status": ending.status(),
+        "ending": ending,
+        "error": error,
+        "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+    });
+    data(ctx, "ToolResult", shown).await
+}
+
+pub(super) async fn source(ctx: &CallCtx, number: usize, source: &Source) -> Result<(), CallError> {
+    data(ctx, "Source", json!({ "number": number, "source": source })).await
+}
+
+pub(super) async fn reasoning(ctx: &CallCtx, text: &str) -> Result<(), CallError> {
+    data(ctx, "ReasoningDelta", json!({ "text": text })).await
+}
+
+pub(super) async fn notification(ctx: &CallCtx, message: &str) -> Result<(), CallError> {
+    data(ctx, "Notification", json!({ "message": message })).await
+}
+
+/// What a request took. What the provider did not tell was counted here.
+pub(super) async fn usage(
+    ctx: &CallCtx,
+    usage: Usage,
+    estimated: bool,
+    cost_micros: Option<u64>,
+    snapshot: &QuerySnapshot,
+) -> Result<(), CallError> {
+    let shown = json!({
+        "usage": usage,
+        "estimated": estimated,
+        "cost_micros": cost_micros,
+        "snapshot": snapshot,
+    });
+    data(ctx, "Usage", shown).await
+}

@@ -1,0 +1,124 @@
+//! How a query ends, and recording it.
+
+use dodona_llm::ModelError;
+use dodona_plugin::{CallError, ErrorCode};
+use dodona_proto::DoneStatus;
+
+use super::turn::Said;
+use super::types::AgentResponse;
+use super::{Work, cite, emit};
+use crate::conversation::{ConversationError, QueryState, Said as Stored};
+
+/// What a model answered, and when.
+pub(super) struct Answered {
+    pub(super) turn: u32,
+    pub(super) said: Said,
+}
+
+/// Why a query ended without an answer.
+pub(super) struct Stop {
+    state: QueryState,
+    error: CallError,
+}
+
+impl Stop {
+    pub(super) fn cancelled() -> Self {
+        CallError::new(ErrorCode::Cancelled, "somebody stopped it").into()
+    }
+
+    /// A model that did not answer.
+    pub(super) fn model(name: &str, error: &ModelError) -> Self {
+        let message = format!("the model `{name}` did not answer: {error}");
+        let failed = match error {
+            ModelError::TooLong { .. } => CallError::new(ErrorCode::TooLarge, message)
+                .hint("begin another conversation with `--context`, or ask for less at once"),
+            ModelError::Unavailable { .. } => {
+                CallError::plugin("agent.model_unavailable", message).retry(true)
+            }
+            _ => CallError::plugin("agent.model", message),
+        };
+        match error.hint() {
+            Some(hint) => failed.hint(hint).into(),
+            None => failed.into(),
+        }
+    }
+}
+
+impl From<CallError> for Stop {
+    fn from(error: CallError) -> Self {
+        let state = match error.code.status() {
+            DoneStatus::Cancelled => QueryState::Cancelled,
+            DoneStatus::Refused => QueryState::Refused,
+            DoneStatus::Limited => QueryState::Limited,
+            DoneStatus::Complete | DoneStatus::Failed => QueryState::Failed,
+        };
+        Self { state, error }
+    }
+}
+
+impl From<ConversationError> for Stop {
+    fn from(error: ConversationError) -> Self {
+        CallError::from(error).into()
+    }
+}
+
+impl Work<'_> {
+    /// Stores how it ended. Only then is it told.
+    pub(super) async fn end(
+        self,
+        outcome: Result<Answered, Stop>,
+    ) -> Result<AgentResponse, CallError> {
+        match outcome {
+            Ok(answered) => self.complete(answered).await,
+            Err(stop) => Err(self.stop(stop).await),
+        }
+    }
+
+    async fn complete(mut self, answered: Answered) -> Result<AgentResponse, CallError> {
+        let Answered { turn, said } = answered;
+        let sources = self.citations.cited().to_vec();
+        for (index, source) in sources.iter().enumerate() {
+            emit::source(self.ctx, index + 1, source).await?;
+        }
+        let text = std::mem::take(&mut self.partial);
+        let response = AgentResponse {
+            uncited: match self.model.quotes() {
+                true => Vec::new(),
+                false => cite::uncited(&text),
+            },
+            text,
+            sources,
+            truncated: said.is_truncated(),
+            model: self.model.name().to_owned(),
+            turns: turn,
+            usage: self.usage,
+            cost_micros: self.cost_micros,
+            query_id: self.query.id().to_string(),
+            context_id: self.query.context().to_string(),
+        };
+        self.query.answer(turn, said.text, said.opaque).await?;
+        Ok(response)
+    }
+
+    /// What was shown of an answer is kept, and never taken for one: the query says how it ended.
+    async fn stop(mut self, stop: Stop) -> CallError {
+        let Stop { state, error } = stop;
+        let partial = std::mem::take(&mut self.partial);
+        if !partial.trim().is_empty() {
+            let turn = self.snapshot.turn.iteration_count;
+            let said = Stored::Assistant {
+                content: partial,
+                calls: Vec::new(),
+                opaque: None,
+            };
+            if let Err(error) = self.query.append(turn, said).await {
+                tracing::debug!(%error, "the beginning of an answer was not kept");
+            }
+        }
+        let query = self.query.id().clone();
+        if let Err(error) = self.query.finish(state, Some(&error.message)).await {
+            tracing::error!(%query, %error, "how a query ended was not stored");
+        }
+        error
+    }
+}

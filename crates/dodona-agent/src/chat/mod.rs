@@ -1,0 +1,159 @@
+//! `agent.chat`: from a question to its answer.
+//!
+//! A query waits its turn in its conversation, and then goes round: assemble what the model sees,
+//! ask it, account for it, run what it wants; until it answers. Each of these is one step below.
+
+mod assemble;
+mod cite;
+mod cut;
+mod emit;
+mod ending;
+mod queue;
+mod repeats;
+mod run;
+mod tools;
+mod turn;
+mod types;
+
+use std::sync::Arc;
+
+use dodona_llm::Model;
+use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_proto::{QuerySnapshot, Usage};
+
+use crate::agent::Agent;
+use crate::conversation::{Counter, NewQuery, Owner, Query};
+use assemble::Basis;
+use cite::Citations;
+use ending::{Answered, Stop};
+use repeats::Repeats;
+use tools::Toolbox;
+
+pub(crate) use assemble::{PromptParams, PromptShown, show as show_prompt};
+pub(crate) use queue::Queue;
+pub(crate) use types::{AgentResponse, ChatParams};
+
+/// Answers a question, and stores what was said whatever happens.
+pub(crate) async fn answer(
+    agent: &Agent,
+    ctx: &CallCtx,
+    p: ChatParams,
+) -> Result<AgentResponse, CallError> {
+    let owner = Owner::of(ctx)?;
+    let model = agent.model(p.model.as_deref())?;
+    let toolbox = Toolbox::load(ctx, p.tools);
+    let key = agent
+        .conversations
+        .queue_key(&owner, p.context_id.as_deref())
+        .await?;
+    let _place = agent.queue.enter(ctx, key).await?;
+    let query = begin(agent, &owner, &model, &toolbox, p).await?;
+    query.runs_in(&ctx.call_id);
+    let mut work = Work::new(agent, ctx, model, toolbox, query);
+    let outcome = tokio::select! {
+        biased;
+        () = ctx.cancel.cancelled() => Err(Stop::cancelled()),
+        outcome = work.until_answered() => outcome,
+    };
+    work.end(outcome).await
+}
+
+async fn begin(
+    agent: &Agent,
+    owner: &Owner,
+    model: &Arc<dyn Model>,
+    toolbox: &Toolbox,
+    p: ChatParams,
+) -> Result<Query, CallError> {
+    let new = NewQuery {
+        context: p.context_id,
+        question: p.message,
+        model: model.name().to_owned(),
+        counter: counter(model),
+        tools: toolbox.names(),
+        token_budget: agent.options.token_budget,
+    };
+    Ok(agent.conversations.begin_query(owner, new).await?)
+}
+
+/// Counts as a model does.
+pub(crate) fn counter(model: &Arc<dyn Model>) -> Counter {
+    let counter = model.counter();
+    Arc::new(move |message| counter.count_message(message) as u64)
+}
+
+/// A query at work.
+struct Work<'c> {
+    agent: &'c Agent,
+    ctx: &'c CallCtx,
+    model: Arc<dyn Model>,
+    toolbox: Arc<Toolbox>,
+    query: Query,
+    /// What is the same in every request.
+    basis: Basis,
+    citations: Citations,
+    repeats: Repeats,
+    /// What all requests took.
+    usage: Usage,
+    /// What that cost, in millionths of a dollar, where every price is known.
+    cost_micros: Option<u64>,
+    snapshot: QuerySnapshot,
+    /// What was shown of an answer that is not complete.
+    partial: String,
+}
+
+impl<'c> Work<'c> {
+    fn new(
+        agent: &'c Agent,
+        ctx: &'c CallCtx,
+        model: Arc<dyn Model>,
+        toolbox: Toolbox,
+        query: Query,
+    ) -> Self {
+        let snapshot = assemble::first_snapshot(agent, ctx, &query);
+        Self {
+            agent,
+            ctx,
+            model,
+            toolbox: Arc::new(toolbox),
+            query,
+            basis: Basis::default(),
+            citations: Citations::default(),
+            repeats: Repeats::default(),
+            usage: Usage::default(),
+            cost_micros: Some(0),
+            snapshot,
+            partial: String::new(),
+        }
+    }
+
+    /// Goes round until the model answers.
+    async fn until_answered(&mut self) -> Result<Answered, Stop> {
+        self.prepare().await?;
+        for turn in 1..=self.agent.options.max_turns {
+            let request = self.assemble(turn).await?;
+            let seen = request.messages.len();
+            let said = self.ask(request).await?;
+            self.account(turn, &said).await?;
+            if !said.calls.is_empty() {
+                self.run_tools(turn, said).await?;
+                continue;
+            }
+            let said = said.checked(&self.model)?;
+            // An answer that missed what the user said meanwhile is none: the next one has it.
+            if !self.was_steered(seen).await? {
+                return Ok(Answered { turn, said });
+            }
+        }
+        Err(Stop::from(
+            CallError::new(
+                ErrorCode::TooManyCalls,
+                format!(
+                    "the model did not come to an answer in {} turns",
+                    self.agent.options.max_turns
+                ),
+            )
+            .hint("ask for less at once, or raise `agent.max_turns`"),
+        ))
+    }
+}

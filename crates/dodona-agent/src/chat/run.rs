@@ -1,0 +1,186 @@
+//! Running the tools that a model wants.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dodona_plugin::{CallCtx, CallError, ErrorCode, Params};
+use dodona_proto::ToolCall;
+use futures_util::stream::{FuturesOrdered, StreamExt};
+use serde_json::{Value, json};
+
+use super::ending::Stop;
+use super::tools::Toolbox;
+use super::turn::Said;
+use super::{Work, cut, emit};
+use crate::conversation::{Ending, Said as Stored, ToolOutcome};
+
+/// How a call went.
+struct Ended {
+    outcome: Result<Value, CallError>,
+    ending: Ending,
+    duration: Duration,
+}
+
+impl Work<'_> {
+    /// Stores what the model said, runs the tools it wants side by side, and stores what came of
+    /// each in the order of the calls. What went wrong is told to the model, not to the user: it
+    /// may know another way.
+    pub(super) async fn run_tools(&mut self, turn: u32, said: Said) -> Result<(), Stop> {
+        let stored = Stored::Assistant {
+            content: said.text,
+            calls: said.calls.clone(),
+            opaque: said.opaque,
+        };
+        self.snapshot.tokens_used = self.query.append(turn, stored).await?.tokens_used;
+        self.partial.clear();
+        self.start(&said.calls).await?;
+        let mut waiting = said.calls.len();
+        let toolbox = Arc::clone(&self.toolbox);
+        let (ctx, timeout) = (self.ctx.clone(), self.agent.options.tool_timeout);
+        let mut running: FuturesOrdered<_> = said
+            .calls
+            .iter()
+            .map(|call| run_one(&ctx, &toolbox, call, timeout))
+            .collect();
+        for call in &said.calls {
+            let Some(ended) = running.next().await else {
+                break;
+            };
+            self.record(turn, call, ended, waiting).await?;
+            waiting -= 1;
+        }
+        Ok(())
+    }
+
+    async fn start(&self, calls: &[ToolCall]) -> Result<(), Stop> {
+        for call in calls {
+            let method = self.toolbox.method(&call.name);
+            emit::tool_call(self.ctx, call, method.map(|method| method.name.as_str())).await?;
+            if let Some(method) = method {
+                let path = self.ctx.path.join(method.name.plugin()).ok();
+                self.query.tool_started(&call.id, path.as_ref()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores how a call ended and what the model is told of it. `waiting` calls, this one
+    /// included, share what room there is.
+    async fn record(
+        &mut self,
+        turn: u32,
+        call: &ToolCall,
+        ended: Ended,
+        waiting: usize,
+    ) -> Result<(), Stop> {
+        let Ended {
+            outcome,
+            ending,
+            duration,
+        } = ended;
+        emit::tool_result(self.ctx, call, &outcome, ending, duration).await?;
+        let mut result = outcome.unwrap_or_else(|error| failure(&error));
+        self.citations.number(&mut result);
+        if let Some(notice) = self.repeats.seen(turn, call) {
+            emit::notification(self.ctx, &notice).await?;
+            result = json!({ "notice": notice, "result": result });
+        }
+        let told = self.fit(call, result, waiting).await?;
+        let outcome = ToolOutcome {
+            ending,
+            result: told,
+            duration,
+        };
+        let appended = self.query.tool_ended(&call.id, outcome).await?;
+        self.snapshot.tokens_used = appended.tokens_used;
+        self.snapshot.history.total_tool_calls += 1;
+        self.snapshot.history.total_failures += u64::from(counts_as_failure(ending));
+        Ok(())
+    }
+
+    /// A result as the model sees it: whole, or cut, with a handle to read the rest.
+    async fn fit(&self, call: &ToolCall, result: Value, waiting: usize) -> Result<String, Stop> {
+        let counter = self.model.counter();
+        let whole = result.to_string();
+        let room = cut::room(
+            self.snapshot.tokens_used,
+            self.snapshot.token_budget,
+            waiting,
+        );
+        let tokens = counter.count(&whole) as u64;
+        if tokens <= room {
+            return Ok(whole);
+        }
+        let bytes = whole.len() as u64 * room / tokens.max(1);
+        let handle = self.query.keep_result(&call.id, whole).await?;
+        Ok(cut::to_size(
+            result,
+            usize::try_from(bytes).unwrap_or(usize::MAX),
+            &handle,
+        ))
+    }
+}
+
+/// A denied call is no failure: somebody meant it.
+fn counts_as_failure(ending: Ending) -> bool {
+    !matches!(ending, Ending::Success | Ending::Denied)
+}
+
+async fn run_one(ctx: &CallCtx, toolbox: &Toolbox, call: &ToolCall, timeout: Duration) -> Ended {
+    let began = Instant::now();
+    let outcome = match toolbox.method(&call.name) {
+        None => Err(toolbox.unknown(&call.name)),
+        Some(_) if !call.arguments.is_object() => Err(not_an_object(&call.arguments)),
+        Some(method) => {
+            let timeout = method.timeout.unwrap_or(timeout);
+            let params = Params::foreign(call.arguments.clone());
+            let running = ctx.call_value(method.name.as_str(), params);
+            match tokio::time::timeout(timeout, running).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(CallError::new(
+                    ErrorCode::DeadlineExceeded,
+                    format!(
+                        "`{}` took longer than {timeout:?} and was stopped",
+                        call.name
+                    ),
+                )),
+            }
+        }
+    };
+    Ended {
+        ending: ending(&outcome),
+        outcome,
+        duration: began.elapsed(),
+    }
+}
+
+fn ending(outcome: &Result<Value, CallError>) -> Ending {
+    match outcome {
+        Ok(_) => Ending::Success,
+        Err(error) => match error.code {
+            ErrorCode::DeadlineExceeded => Ending::Timeout,
+            ErrorCode::Denied | ErrorCode::ApprovalRequired => Ending::Denied,
+            ErrorCode::Cancelled => Ending::Cancelled,
+            _ => Ending::Error,
+        },
+    }
+}
+
+/// The model wrote something that is no JSON, or JSON that is no object.
+fn not_an_object(arguments: &Value) -> CallError {
+    let why = match arguments {
+        Value::String(raw) => match serde_json::from_str::<Value>(raw) {
+            Err(error) => format!("they are not valid JSON: {error}"),
+            Ok(_) => "they must be a JSON object".to_owned(),
+        },
+        _ => "they must be a JSON object".to_owned(),
+    };
+    CallError::new(
+        ErrorCode::InvalidParams,
+        format!("the arguments cannot be used: {why}"),
+    )
+}
+
+fn failure(error: &CallError) -> Value {
+    json!({ "error": error.message, "code": error.code, "hint": error.hint_text() })
+}

@@ -1,0 +1,194 @@
+//! One request to the model.
+
+use std::sync::Arc;
+
+use dodona_llm::{Finish, Model, ModelEvent, ModelRequest};
+use dodona_plugin::{CallError, ErrorCode};
+use dodona_proto::{ToolCall, Usage};
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use super::ending::Stop;
+use super::{Work, emit};
+use crate::conversation::UsageRecord;
+
+/// What a model said in one turn.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// As the model said it; a reader sees other numbers in its citations.
+    pub(super) text: String,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) opaque: Option<Value>,
+    pub(super) usage: Option<Usage>,
+    finish: Finish,
+    has_thought: bool,
+}
+
+impl Said {
+    pub(super) fn is_truncated(&self) -> bool {
+        self.finish == Finish::Length
+    }
+
+    /// Refuses what is no answer.
+    pub(super) fn checked(self, model: &Arc<dyn Model>) -> Result<Self, Stop> {
+        let name = model.name();
+        if self.finish == Finish::Refused {
+            let message = format!("the model `{name}` will not answer this");
+            return Err(CallError::new(ErrorCode::Denied, message).into());
+        }
+        if !self.text.trim().is_empty() {
+            return Ok(self);
+        }
+        let why = match (self.has_thought, self.finish) {
+            (_, Finish::Length) => "reached its limit before it said anything",
+            (true, _) => "thought and said nothing",
+            (false, _) => "said nothing",
+        };
+        let error = CallError::plugin("agent.empty_answer", format!("the model `{name}` {why}"));
+        Err(error
+            .hint("ask again, raise the model's `max_output_tokens`, or choose another model")
+            .into())
+    }
+}
+
+impl Work<'_> {
+    /// Asks the model; its text is passed on as it comes.
+    pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Said, Stop> {
+        self.partial.clear();
+        let mut said = Said {
+            text: String::new(),
+            calls: Vec::new(),
+            opaque: None,
+            usage: None,
+            finish: Finish::Stop,
+            has_thought: false,
+        };
+        let mut events = self.model.stream(request);
+        while let Some(event) = events.next().await {
+            let event = event.map_err(|error| Stop::model(self.model.name(), &error))?;
+            self.hear(event, &mut said).await?;
+        }
+        let rest = self.citations.rest();
+        self.show(rest).await?;
+        unique_ids(&mut said.calls);
+        Ok(said)
+    }
+
+    async fn hear(&mut self, event: ModelEvent, said: &mut Said) -> Result<(), Stop> {
+        match event {
+            ModelEvent::Text(more) => {
+                said.text.push_str(&more);
+                let shown = self.citations.pass(self.ctx, &more).await?;
+                self.show(shown).await?;
+            }
+            ModelEvent::Reasoning(more) => {
+                said.has_thought = true;
+                emit::reasoning(self.ctx, &more).await?;
+            }
+            ModelEvent::ToolCall(call) => said.calls.push(call),
+            ModelEvent::Opaque(opaque) => said.opaque = Some(opaque),
+            ModelEvent::Usage(usage) => said.usage = Some(usage),
+            ModelEvent::Retrying {
+                attempt,
+                after,
+                reason,
+                model,
+            } => {
+                let wait = after.as_secs_f32();
+                let message =
+                    format!("asking `{model}` again in {wait:.1} s (try {attempt}): {reason}");
+                self.ctx.progress(message, None).await?;
+            }
+            ModelEvent::Finished(finish) => said.finish = finish,
+        }
+        Ok(())
+    }
+
+    async fn show(&mut self, text: String) -> Result<(), Stop> {
+        if !text.is_empty() {
+            emit::text(self.ctx, &text).await?;
+            self.partial.push_str(&text);
+        }
+        Ok(())
+    }
+
+    /// Records what a request took: as the provider says, or as it was counted.
+    pub(super) async fn account(&mut self, turn: u32, said: &Said) -> Result<(), Stop> {
+        let usage = said.usage.unwrap_or_else(|| self.estimate(said));
+        self.usage += usage;
+        let cost = self.model.price().map(|price| micros(price.cost(&usage)));
+        self.cost_micros = self.cost_micros.zip(cost).map(|(sum, more)| sum + more);
+        let record = UsageRecord {
+            turn,
+            model: self.model.name().to_owned(),
+            path: self.ctx.path.to_string(),
+            tool: None,
+            usage,
+            cost_micros: cost,
+        };
+        self.query.usage(record).await?;
+        emit::usage(self.ctx, usage, said.usage.is_none(), cost, &self.snapshot).await?;
+        Ok(())
+    }
+
+    fn estimate(&self, said: &Said) -> Usage {
+        let counter = self.model.counter();
+        let calls = said.calls.iter().map(|call| call.arguments.to_string());
+        let written =
+            calls.map(|text| counter.count(&text)).sum::<usize>() + counter.count(&said.text);
+        Usage {
+            input_tokens: self.basis.tokens + self.snapshot.tokens_used,
+            output_tokens: written as u64,
+            ..Usage::default()
+        }
+    }
+
+    /// Whether the user said something that the model has not seen.
+    pub(super) async fn was_steered(&self, seen: usize) -> Result<bool, Stop> {
+        Ok(self.query.window().await?.len() > seen)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a price is not negative, and no answer costs a billion dollars"
+)]
+fn micros(dollars: f64) -> u64 {
+    (dollars * 1e6).round().max(0.0) as u64
+}
+
+/// Providers are known to leave ids out and to give one twice; each call is answered by its own.
+fn unique_ids(calls: &mut [ToolCall]) {
+    for index in 0..calls.len() {
+        let (before, rest) = calls.split_at_mut(index);
+        let id = &mut rest[0].id;
+        if id.is_empty() || before.iter().any(|call| call.id == *id) {
+            *id = format!("call-{}-{}", index + 1, uuid::Uuid::now_v7().simple());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_has_an_id_of_its_own() {
+        let call = |id: &str| ToolCall {
+            id: id.to_owned(),
+            name: "x".to_owned(),
+            arguments: Value::Null,
+        };
+        let mut calls = vec![call("a"), call(""), call("a"), call("b")];
+        unique_ids(&mut calls);
+        assert_eq!((calls[0].id.as_str(), calls[3].id.as_str()), ("a", "b"));
+        assert!(calls[1].id.starts_with("call-2-") && calls[2].id.starts_with("call-3-"));
+    }
+
+    #[test]
+    fn costs_are_counted_in_millionths() {
+        assert_eq!(micros(0.001_234_5), 1_235);
+        assert_eq!(micros(-1.0), 0);
+    }
+}

@@ -1,0 +1,48 @@
+//! Parameters and items of `agent.chat`.
+
+use dodona_proto::{Source, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ChatParams {
+    /// The question.
+    #[schemars(length(min = 1, max = 65536))]
+    pub(crate) message: String,
+    /// The conversation, by id or name; the default one without.
+    pub(crate) context_id: Option<String>,
+    /// The model, by its name in the configuration; the default one without.
+    pub(crate) model: Option<String>,
+    /// Whether the model is offered tools.
+    #[serde(default = "yes")]
+    pub(crate) tools: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The whole answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AgentResponse {
+    /// The text; `[1]` refers to the first source.
+    pub(crate) text: String,
+    /// What it cites, in the order it does.
+    pub(crate) sources: Vec<Source>,
+    /// Paragraphs that cite nothing, each shortened.
+    pub(crate) uncited: Vec<String>,
+    /// Whether the model had to stop before it was done.
+    pub(crate) truncated: bool,
+    /// Which model answered.
+    pub(crate) model: String,
+    /// How many times it was asked.
+    pub(crate) turns: u32,
+    /// What that took.
+    pub(crate) usage: Usage,
+    /// What that cost, in millionths of a dollar, where prices are known.
+    pub(crate) cost_micros: Option<u64>,
+    /// The query, for `agent.queries`.
+    pub(crate) query_id: String,
+    /// The conversation it is part of.
+    pub(crate) context_id: String,
+}

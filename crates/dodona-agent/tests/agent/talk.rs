@@ -1,0 +1,303 @@
+//! A conversation with a model behind a real socket, and tools that do what tools do.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dodona_agent::{AgentOptions, AgentPlugin};
+use dodona_hub::{CallStream, Hub, HubConfig, Request};
+use dodona_llm::{ModelConfig, Models, Provider};
+use dodona_plugin::activation::Activating;
+use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
+use dodona_proto::{DoneStatus, Item, ItemBody, Project};
+use dodona_testkit::model_server::ModelServer;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Tools of every temper.
+struct Tools;
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    /// What to say.
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Big {
+    /// How many entries.
+    #[schemars(range(min = 1, max = 100000))]
+    entries: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[derive(Serialize, JsonSchema)]
+struct Said {
+    text: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Entries {
+    entries: Vec<String>,
+}
+
+#[plugin(name = "tools")]
+impl Tools {
+    /// Says it back.
+    #[method(scope = "tools:use", tool(category = "meta"))]
+    async fn echo(&self, _ctx: &CallCtx, p: Echo) -> Result<Said, CallError> {
+        Ok(Said { text: p.text })
+    }
+
+    /// Says a lot.
+    #[method(scope = "tools:use", tool(category = "meta"))]
+    async fn big(&self, _ctx: &CallCtx, p: Big) -> Result<Entries, CallError> {
+        let entries = (0..p.entries).map(|n| format!("entry number {n} of many"));
+        Ok(Entries {
+            entries: entries.collect(),
+        })
+    }
+
+    /// Never works.
+    #[method(scope = "tools:use", tool(category = "meta"))]
+    async fn fail(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
+        Err(CallError::plugin("tools.broken", "the tool is broken"))
+    }
+
+    /// Never ends.
+    #[method(scope = "tools:use", tool(category = "meta"), timeout_ms = 50)]
+    async fn hang(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
+        std::future::pending().await
+    }
+
+    /// Waits long.
+    #[method(scope = "tools:use", tool(category = "meta"))]
+    async fn wait(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        Ok(Said {
+            text: String::new(),
+        })
+    }
+
+    /// Loses its head.
+    #[method(scope = "tools:use", tool(category = "meta"))]
+    async fn panic(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
+        panic!("a tool that panics")
+    }
+}
+
+struct ToolsPlugin;
+
+impl Plugin for ToolsPlugin {
+    fn name(&self) -> &'static str {
+        "tools"
+    }
+
+    fn version(&self) -> &'static str {
+        "1.0.0"
+    }
+
+    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+        Box::pin(async { Ok(Contribution::new().methods(Arc::new(Tools).plugin_methods()?)) })
+    }
+}
+
+/// A project, an agent and a model that says what a test wants.
+pub(crate) struct Talk {
+    pub(crate) server: ModelServer,
+    pub(crate) folder: TempDir,
+    options: AgentOptions,
+    hub: Hub,
+    project: Project,
+}
+
+/// What an answer came to.
+pub(crate) struct Answer {
+    pub(crate) items: Vec<Item>,
+}
+
+impl Talk {
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut AgentOptions)) -> Self {
+        Self::of(Provider::OpenAi, change).await
+    }
+
+    pub(crate) async fn of(provider: Provider, change: impl FnOnce(&mut AgentOptions)) -> Self {
+        let server = ModelServer::strict().await;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("orchard")).unwrap();
+        let mut options = AgentOptions {
+            models: models(provider, &server.url()),
+            prompts: Some(folder.path().join("prompts")),
+            ..AgentOptions::default()
+        };
+        change(&mut options);
+        let (hub, project) = start(&folder, &options).await;
+        Self {
+            server,
+            folder,
+            options,
+            hub,
+            project,
+        }
+    }
+
+    pub(crate) fn prompts(&self) -> PathBuf {
+        self.folder.path().join("prompts")
+    }
+
+    pub(crate) async fn open(&self, method: &str, params: Value) -> CallStream {
+        self.hub.open(self.request(method, params)).await.unwrap()
+    }
+
+    pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        self.hub.call(self.request(method, params)).await
+    }
+
+    fn request(&self, method: &str, params: Value) -> Request {
+        let request = Request::new(dodona_testkit::principal("alice"), method, params);
+        Request {
+            project: Some(self.project.id.clone()),
+            ..request
+        }
+    }
+
+    pub(crate) async fn ask(&self, message: &str) -> Answer {
+        self.ask_with(json!({ "message": message })).await
+    }
+
+    pub(crate) async fn ask_with(&self, params: Value) -> Answer {
+        let stream = self.open("agent.chat", params).await;
+        Answer {
+            items: stream.collect().await.unwrap(),
+        }
+    }
+
+    /// How the latest query ended: its state and the reason.
+    pub(crate) async fn last_query(&self) -> (String, Option<String>) {
+        let found = self.call("agent.queries", json!({})).await.unwrap();
+        let query = &found["queries"][0];
+        let reason = query["reason"].as_str().map(str::to_owned);
+        (query["state"].as_str().unwrap().to_owned(), reason)
+    }
+
+    /// The messages of the newest request.
+    pub(crate) fn sent(&self) -> Vec<Value> {
+        let request = self.server.last_request();
+        request.body["messages"].as_array().unwrap().clone()
+    }
+
+    /// As a new process would find it.
+    pub(crate) async fn restart(self) -> Self {
+        self.hub.stop(Duration::from_secs(5)).await;
+        let (hub, project) = start(&self.folder, &self.options).await;
+        Self {
+            hub,
+            project,
+            ..self
+        }
+    }
+}
+
+/// Two models at one server: `main` and `other`.
+fn models(provider: Provider, url: &str) -> Models {
+    let model = |name: &str| {
+        let mut config = ModelConfig::new(provider, name);
+        config.base_url = Some(url.to_owned());
+        config.key_env = Some("KEY".to_owned());
+        config.retries = 0;
+        config.price = Some(dodona_llm::Price {
+            input: 1.0,
+            output: 10.0,
+            cached_input: None,
+            cache_write: None,
+        });
+        (name.split('-').next().unwrap().to_owned(), config)
+    };
+    let configs = BTreeMap::from([model("main-1"), model("other-1")]);
+    let environment = Arc::new(|_: &str| Some("secret".to_owned()));
+    let (models, problems) = Models::from_config(&configs, Some("main"), &(environment as _));
+    assert_eq!(problems, []);
+    models
+}
+
+async fn start(folder: &TempDir, options: &AgentOptions) -> (Hub, Project) {
+    let mut plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
+    plugins.push(Arc::new(AgentPlugin::new(options.clone())) as Arc<dyn Plugin>);
+    plugins.push(Arc::new(ToolsPlugin));
+    let hub = Hub::start(&folder.path().join("data"), HubConfig::default(), plugins)
+        .await
+        .unwrap();
+    let root = folder.path().join("orchard");
+    let register = Request::new(
+        dodona_testkit::principal("alice"),
+        "hub.register_project",
+        json!({ "root": root }),
+    );
+    let project = hub.call(register).await.unwrap();
+    (hub, serde_json::from_value(project).unwrap())
+}
+
+impl Answer {
+    /// The agent's own data items of one content type.
+    pub(crate) fn data(&self, wanted: &str) -> Vec<&Value> {
+        let own = self.items.iter().filter(|item| item.call_id.depth() == 0);
+        own.filter_map(|item| match &item.body {
+            ItemBody::Data { content_type, data } if content_type == wanted => Some(data),
+            _ => None,
+        })
+        .collect()
+    }
+
+    pub(crate) fn response(&self) -> &Value {
+        let responses = self.data("AgentResponse");
+        assert_eq!(responses.len(), 1, "{:#?}", self.items);
+        responses[0]
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        self.response()["text"].as_str().unwrap()
+    }
+
+    /// The text as it came, piece by piece.
+    pub(crate) fn pieces(&self) -> Vec<&str> {
+        let pieces = self.data("TextDelta");
+        pieces
+            .iter()
+            .map(|piece| piece["text"].as_str().unwrap())
+            .collect()
+    }
+
+    /// How each tool call ended.
+    pub(crate) fn endings(&self) -> Vec<&str> {
+        let results = self.data("ToolResult");
+        results
+            .iter()
+            .map(|result| result["ending"].as_str().unwrap())
+            .collect()
+    }
+
+    pub(crate) fn status(&self) -> DoneStatus {
+        match &self.items.last().unwrap().body {
+            ItemBody::Done { status, .. } => *status,
+            other => panic!("{other:?} is no terminal"),
+        }
+    }
+
+    /// What went wrong.
+    pub(crate) fn error(&self) -> &str {
+        let errors = self.items.iter().filter_map(|item| match &item.body {
+            ItemBody::Error { error, .. } if item.call_id.depth() == 0 => Some(error.as_str()),
+            _ => None,
+        });
+        errors.last().unwrap_or_default()
+    }
+}
