@@ -86,7 +86,7 @@ impl Check {
             return ops::compare(meter, op, value, &one(args)?);
         }
         match self {
-            Self::DivisibleBy => divisible(meter, value, &one(args)?),
+            Self::DivisibleBy => remainder_is(meter, value, &one(args)?, 0),
             Self::SameAs => same(meter, value, &one(args)?),
             _ => {
                 args.none()?;
@@ -98,10 +98,11 @@ impl Check {
     fn plain(self, meter: &mut Meter, value: &Value<'_>) -> Result<bool> {
         Ok(match self {
             Self::Boolean => matches!(value, Value::Bool(_)),
-            Self::Callable => matches!(value, Value::Macro(_)),
+            // In Python a value that is not there can be called, and fails.
+            Self::Callable => matches!(value, Value::Macro(_) | Value::Undefined(_)),
             Self::Defined => !value.is_undefined(),
-            Self::Even => divisible(meter, value, &Value::Int(2))?,
-            Self::Odd => !divisible(meter, value, &Value::Int(2))?,
+            Self::Even => remainder_is(meter, value, &Value::Int(2), 0)?,
+            Self::Odd => remainder_is(meter, value, &Value::Int(2), 1)?,
             Self::False => matches!(value, Value::Bool(false)),
             Self::True => matches!(value, Value::Bool(true)),
             Self::FilterName => value.as_str().is_some_and(Filter::exists),
@@ -140,12 +141,17 @@ fn one<'v>(args: Args<'v>) -> Result<Value<'v>> {
     crate::args::needed(argument, "other")
 }
 
-fn divisible<'v>(meter: &mut Meter, value: &Value<'v>, by: &Value<'v>) -> Result<bool> {
+fn remainder_is<'v>(
+    meter: &mut Meter,
+    value: &Value<'v>,
+    by: &Value<'v>,
+    expected: i128,
+) -> Result<bool> {
     if matches!(value, Value::Str(_)) {
         return Err(ops::mismatch("%", value, by));
     }
     let rest = ops::binary(meter, BinOp::Rem, value, by)?;
-    ops::equal(meter, &rest, &Value::Int(0))
+    ops::equal(meter, &rest, &Value::Int(expected))
 }
 
 /// The same object, as far as that can be told: equal values of the same type.

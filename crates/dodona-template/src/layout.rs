@@ -14,6 +14,8 @@ pub(crate) struct Layout {
     pub(crate) sign: Sign,
     /// `#`: with the prefix of its base.
     pub(crate) alternate: bool,
+    /// Numbers are filled up after their sign, unless aligned otherwise.
+    pub(crate) zero: bool,
     /// Digits in groups of three.
     pub(crate) grouped: Option<char>,
     pub(crate) width: usize,
@@ -43,6 +45,7 @@ impl Default for Layout {
             align: None,
             sign: Sign::OnlyMinus,
             alternate: false,
+            zero: false,
             grouped: None,
             width: 0,
             precision: None,
@@ -81,7 +84,7 @@ impl Layout {
             meter,
             &format!("{sign}{prefix}"),
             &self.group(digits),
-            Align::Right,
+            self.usual(),
         )
     }
 
@@ -95,7 +98,9 @@ impl Layout {
             _ if value.is_nan() => "nan".into(),
             _ if value.is_infinite() => "inf".into(),
             'e' => exponent(magnitude, precision),
-            'g' => general(magnitude, precision.max(1), self.alternate),
+            'g' => general(magnitude, precision.max(1), self.alternate, 0),
+            // As `g`, but with one decimal at least.
+            'r' => general(magnitude, precision.max(1), self.alternate, 1),
             '%' => format!("{:.precision$}%", magnitude * 100.0),
             _ => format!("{magnitude:.precision$}"),
         };
@@ -104,7 +109,26 @@ impl Layout {
             false => digits,
         };
         let sign = self.sign_of(value.is_sign_negative() && !value.is_nan());
-        self.pad(meter, sign, &self.group(digits), Align::Right)
+        self.pad(meter, sign, &self.group(digits), self.usual())
+    }
+
+    /// Digits that somebody else has made.
+    pub(crate) fn digits(&self, meter: &mut Meter, text: &str) -> Result<String> {
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text),
+        };
+        let digits = self.group(digits.to_owned());
+        self.pad(meter, self.sign_of(negative), &digits, self.usual())
+    }
+
+    /// How numbers are aligned.
+    fn usual(&self) -> Align {
+        if self.zero {
+            Align::AfterSign
+        } else {
+            Align::Right
+        }
     }
 
     fn sign_of(&self, negative: bool) -> &'static str {
@@ -167,7 +191,7 @@ fn exponent(magnitude: f64, precision: usize) -> String {
 }
 
 /// The shorter of the two notations, without zeros at the end.
-fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
+fn general(magnitude: f64, precision: usize, keep_zeros: bool, decimals: usize) -> String {
     let scientific = exponent(magnitude, precision - 1);
     let power: i64 = scientific
         .split_once('e')
@@ -180,12 +204,16 @@ fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
             .trim_end_matches('.')
             .to_owned(),
     };
-    if power < -4 || power >= precision as i64 {
+    if power < -4 || power >= precision as i64 - decimals as i64 {
         let (digits, power) = scientific.split_once('e').unwrap_or((&scientific, "+00"));
         format!("{}e{power}", strip(digits))
     } else {
-        let decimals = usize::try_from(precision as i64 - 1 - power).unwrap_or(0);
-        strip(&format!("{magnitude:.decimals$}"))
+        let places = usize::try_from(precision as i64 - 1 - power).unwrap_or(0);
+        let digits = strip(&format!("{magnitude:.places$}"));
+        match decimals > 0 && !digits.contains('.') {
+            true => digits + ".0",
+            false => digits,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::{Args, count_or, flag, int_or, needed};
 use crate::error::{ErrorKind, Fault, Result};
+use crate::functions::check_key;
 use crate::meter::Meter;
 use crate::ops::{equal, lookup};
 use crate::show::Building;
@@ -39,7 +40,9 @@ fn dict_method<'v>(
 ) -> Result<Option<Value<'v>>> {
     if name == "get" {
         let [key, default] = args.bind(["key", "default"])?;
-        let found = lookup(meter, dict, &needed(key, "key")?)?;
+        let key = needed(key, "key")?;
+        check_key(&key)?;
+        let found = lookup(meter, dict, &key)?;
         return Ok(Some(found.or(default).unwrap_or(Value::None)));
     }
     if !matches!(name, "keys" | "values" | "items") {
@@ -248,29 +251,33 @@ fn split<'v>(meter: &mut Meter, text: &str, from_end: bool, args: Args<'v>) -> R
     texts(meter, pieces)
 }
 
-/// Splits at runs of white space, at most so often.
+fn trim_near(text: &str, from_end: bool) -> &str {
+    match from_end {
+        false => text.trim_start(),
+        true => text.trim_end(),
+    }
+}
+
+/// Splits at runs of white space, at most so often; what is left keeps the space at its far end.
 fn split_spaces(text: &str, most: usize, from_end: bool) -> Vec<&str> {
     let mut pieces = Vec::new();
-    let mut rest = text.trim();
+    let mut rest = trim_near(text, from_end);
     while !rest.is_empty() {
         let space = match from_end {
             false => rest.find(char::is_whitespace),
             true => rest.rfind(char::is_whitespace),
         };
         let Some(at) = space.filter(|_| pieces.len() < most) else {
+            pieces.push(rest);
             break;
         };
         let after = at + rest[at..].chars().next().map_or(1, char::len_utf8);
-        if from_end {
-            pieces.push(&rest[after..]);
-            rest = rest[..at].trim_end();
-        } else {
-            pieces.push(&rest[..at]);
-            rest = rest[after..].trim_start();
-        }
-    }
-    if !rest.is_empty() {
-        pieces.push(rest);
+        let (piece, left) = match from_end {
+            false => (&rest[..at], &rest[after..]),
+            true => (&rest[after..], &rest[..at]),
+        };
+        pieces.push(piece);
+        rest = trim_near(left, from_end);
     }
     if from_end {
         pieces.reverse();

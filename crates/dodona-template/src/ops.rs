@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::error::{Fault, Result};
+use crate::functions::check_key;
 use crate::meter::Meter;
 use crate::printf;
 use crate::show::{Building, write_str};
@@ -428,7 +429,10 @@ pub(crate) fn contains(meter: &mut Meter, all: &Value<'_>, one: &Value<'_>) -> R
             }
             Ok(false)
         }
-        (Value::Dict(dict), _) => Ok(lookup(meter, dict, one)?.is_some()),
+        (Value::Dict(dict), _) => {
+            check_key(one)?;
+            Ok(lookup(meter, dict, one)?.is_some())
+        }
         (Value::Undefined(_), _) => Ok(false),
         _ => Err(mismatch("in", one, all)),
     }

@@ -40,6 +40,11 @@ pub(crate) fn percent<'v>(
     }
 }
 
+/// Python lets a single list or mapping be left over.
+fn may_remain(values: &[Value<'_>]) -> bool {
+    matches!(values, [Value::List(_) | Value::Dict(_)])
+}
+
 pub(crate) fn printf<'v>(
     meter: &mut Meter,
     format: &str,
@@ -63,7 +68,7 @@ pub(crate) fn printf<'v>(
             meter.push(&mut text, &piece)?;
         }
     }
-    if !by_name && source.next < values.len() {
+    if !by_name && source.next < values.len() && !may_remain(values) {
         return Err(Fault::operation(
             "the format does not use all of its values",
         ));

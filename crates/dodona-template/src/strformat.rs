@@ -104,7 +104,23 @@ fn step(rest: &str) -> Result<(&str, &str)> {
 fn lay_out(meter: &mut Meter, spec: &str, value: &Value<'_>) -> Result<String> {
     let (layout, kind) = parse(spec)?;
     match (value, kind) {
-        (Value::Str(text), None | Some('s')) => layout.text(meter, text),
+        (Value::Int(_) | Value::Bool(_), None | Some('d' | 'b' | 'o' | 'x' | 'X'))
+            if layout.precision.is_some() =>
+        {
+            Err(Fault::operation(
+                "whole numbers are not formatted with a precision",
+            ))
+        }
+        (Value::Str(text), None | Some('s')) => {
+            let for_numbers = layout.grouped.is_some()
+                || layout.alternate
+                || layout.sign != Sign::OnlyMinus
+                || layout.align == Some(Align::AfterSign);
+            match for_numbers {
+                true => Err(Fault::operation("the format is one for numbers")),
+                false => layout.text(meter, text),
+            }
+        }
         (Value::Int(int), None | Some('d' | 'b' | 'o' | 'x' | 'X')) => {
             layout.int(meter, *int, kind.unwrap_or('d'))
         }
@@ -132,14 +148,9 @@ fn lay_out(meter: &mut Meter, spec: &str, value: &Value<'_>) -> Result<String> {
 /// A float without a notation: `repr`, or `g` that keeps one decimal if there is a precision.
 fn plain_float(meter: &mut Meter, layout: Layout, float: f64) -> Result<String> {
     if layout.precision.is_some() {
-        return layout.float(meter, float, 'g');
+        return layout.float(meter, float, 'r');
     }
-    let text = float_text(float);
-    let layout = Layout {
-        align: layout.align.or(Some(Align::Right)),
-        ..layout
-    };
-    layout.text(meter, &text)
+    layout.digits(meter, &float_text(float))
 }
 
 /// `[[fill]align][sign][#][0][width][,][.precision][type]`
@@ -162,7 +173,7 @@ fn parse(spec: &str) -> Result<(Layout, Option<char>)> {
     }
     layout.alternate = chars.next_if_eq(&'#').is_some();
     if chars.next_if_eq(&'0').is_some() && layout.align.is_none() {
-        (layout.fill, layout.align) = ('0', Some(Align::AfterSign));
+        (layout.fill, layout.zero) = ('0', true);
     }
     layout.width = digits(&mut chars).unwrap_or(0);
     layout.grouped = chars.next_if(|c| ",_".contains(*c));

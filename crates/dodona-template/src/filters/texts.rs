@@ -88,7 +88,9 @@ pub(super) fn replace<'v>(
 
 pub(super) fn indent<'v>(meter: &mut Meter, value: Value<'v>, args: Args<'v>) -> Result<Value<'v>> {
     let [width, first, blank] = args.bind(["width", "first", "blank"])?;
-    let text = text_of(meter, &value)?;
+    value.defined()?;
+    let text = only_text(&value, "indent")?;
+    meter.memory(text.len())?;
     let indent = match width {
         Some(Value::Str(indent)) => indent.to_string(),
         width => {
@@ -100,7 +102,7 @@ pub(super) fn indent<'v>(meter: &mut Meter, value: Value<'v>, args: Args<'v>) ->
     let (first, blank) = (flag(first), flag(blank));
     let mut building = Building::new(meter);
     // One line end more, so that a text which ends with one keeps an empty last line.
-    let text = text + "\n";
+    let text = format!("{text}\n");
     for (index, line) in text::lines(&text, false).into_iter().enumerate() {
         if index > 0 {
             building.push("\n")?;
@@ -123,7 +125,6 @@ pub(super) fn truncate<'v>(
     args: Args<'v>,
 ) -> Result<Value<'v>> {
     let [length, killwords, end, leeway] = args.bind(["length", "killwords", "end", "leeway"])?;
-    let text = text_of(meter, &value)?;
     let end = end.map_or(Ok("...".into()), |end| text_of(meter, &end))?;
     let length = count_or(length, "length", 255)?;
     let leeway = leeway.filter(|leeway| !matches!(leeway, Value::None));
@@ -134,16 +135,29 @@ pub(super) fn truncate<'v>(
             "`length` must be at least {ending}"
         )));
     }
-    meter.memory(text.len() + end.len())?;
-    if text.chars().count() <= length.saturating_add(leeway) {
-        return Ok(Value::made(text));
+    // Whatever has a length and is short enough stays what it is.
+    let found = match &value {
+        Value::Undefined(_) => 0,
+        Value::List(seq) | Value::Tuple(seq) => seq.len(),
+        text => only_text(text, "truncate")?.chars().count(),
+    };
+    if found <= length.saturating_add(leeway) {
+        return Ok(value);
     }
+    let text = only_text(&value, "truncate")?;
+    meter.memory(text.len() + end.len())?;
     let kept: String = text.chars().take(length - ending).collect();
     let kept = match flag(killwords) {
         true => &kept,
         false => kept.rsplit_once(' ').map_or(&*kept, |(before, _)| before),
     };
     Ok(Value::made(format!("{kept}{end}")))
+}
+
+/// These filters do not turn other values into text.
+fn only_text<'a>(value: &'a Value<'_>, filter: &str) -> Result<&'a str> {
+    let wrong = || Fault::operation(format!("`{filter}` is for texts"));
+    value.as_str().ok_or_else(wrong)
 }
 
 pub(super) fn wordcount<'v>(

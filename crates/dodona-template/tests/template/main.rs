@@ -1,6 +1,8 @@
 //! Templates from the outside.
 
 mod errors;
+mod generate;
+mod jinja;
 mod limits;
 mod meaning;
 mod object;

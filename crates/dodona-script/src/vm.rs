@@ -1,0 +1,291 @@
+//! One virtual machine: what is in it, and what is not.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mlua::chunk::{ChunkMode, Compiler};
+use mlua::{
+    Error as LuaError, Function, Lua, LuaOptions, MetaMethod, MultiValue, StdLib, Table, UserData,
+    UserDataMethods, UserDataRef, Value, VmState,
+};
+
+use crate::budget::Budget;
+use crate::error::{self, CHUNK};
+use crate::host::HostCall;
+use crate::json::Reader;
+use crate::limits::Limits;
+use crate::node::{ARGUMENT_BYTES, Node, plain};
+use crate::script::Script;
+use crate::slot::{Current, Slot};
+
+/// What could read or change the world, load code, or tell one run about another; also what gives
+/// another number every time.
+const REMOVED: [&str; 9] = [
+    "collectgarbage",
+    "gcinfo",
+    "getfenv",
+    "loadstring",
+    "newproxy",
+    "print",
+    "require",
+    "setfenv",
+    "_G",
+];
+const REMOVED_FROM_MATH: [&str; 2] = ["random", "randomseed"];
+
+/// Libraries that touch nothing but their arguments.
+const LIBRARIES: [StdLib; 7] = [
+    StdLib::BIT,
+    StdLib::BUFFER,
+    StdLib::COROUTINE,
+    StdLib::MATH,
+    StdLib::STRING,
+    StdLib::TABLE,
+    StdLib::UTF8,
+];
+
+/// Replaces the functions that Luau runs for as long as it takes without asking whether to go on:
+/// a plain search compares every position with the whole text that is looked for.
+const PRELUDE: &str = r#"
+local iterate = ...
+local type, error = type, error
+local find, split, raw_pairs = string.find, string.split, pairs
+local MOST = 500000000
+local function is_long(text, part)
+    return type(text) == "string" and type(part) == "string" and #text * #part > MOST
+end
+function string.find(text, pattern, init, plain)
+    if is_long(text, pattern) and (plain or not find(pattern, "[%^%$%*%+%?%.%(%[%-%%]")) then
+        error("string.find: the texts are too long", 2)
+    end
+    return find(text, pattern, init, plain)
+end
+function string.split(text, separator)
+    if is_long(text, separator) then
+        error("string.split: the texts are too long", 2)
+    end
+    return split(text, separator)
+end
+function pairs(value)
+    if type(value) == "userdata" then
+        return iterate(value)
+    end
+    return raw_pairs(value)
+end
+"#;
+
+/// How many scripts a machine keeps loaded.
+const LOADED: usize = 256;
+/// Garbage of earlier runs that is not worth collecting.
+const SPARE_BYTES: usize = 2 * 1024 * 1024;
+
+pub(crate) struct Vm {
+    lua: Lua,
+    budget: Arc<Budget>,
+    slot: Arc<Slot>,
+    /// The metatable of each run's environment: reads fall through to what all share.
+    shared: Table,
+    loaded: HashMap<u64, Function>,
+    /// What the machine holds before any script runs.
+    base_bytes: usize,
+}
+
+impl Vm {
+    pub(crate) fn new() -> Result<Self, LuaError> {
+        let libraries = LIBRARIES
+            .into_iter()
+            .fold(StdLib::NONE, |all, one| all | one);
+        let lua = Lua::new_with(libraries, LuaOptions::default())?;
+        let slot = Arc::new(Slot::default());
+        let globals = lua.globals();
+        run_prelude(&lua)?;
+        for name in REMOVED {
+            globals.raw_remove(name)?;
+        }
+        let math: Table = globals.get("math")?;
+        for name in REMOVED_FROM_MATH {
+            math.raw_remove(name)?;
+        }
+        globals.set("context", Node::root(slot.clone()))?;
+        globals.set_metatable(Some(host_names(&lua, &slot)?))?;
+        let shared = lua.create_table()?;
+        shared.set("__index", &globals)?;
+        shared.set("__metatable", false)?;
+        shared.set_readonly(true);
+        lua.sandbox(true)?;
+        let budget = Arc::new(Budget::new());
+        let asked = budget.clone();
+        lua.set_interrupt(move |lua| {
+            asked.step().map_err(|limit| {
+                asked.note_line(line(lua));
+                LuaError::external(limit)
+            })?;
+            Ok(VmState::Continue)
+        });
+        let base_bytes = lua.used_memory();
+        Ok(Self {
+            lua,
+            budget,
+            slot,
+            shared,
+            loaded: HashMap::new(),
+            base_bytes,
+        })
+    }
+
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Runs a script and hands its value to `read`, all within the limits.
+    pub(crate) fn run<T>(
+        &mut self,
+        script: &Script,
+        mut current: Current,
+        limits: &Limits,
+        read: impl FnOnce(Value) -> Result<T, LuaError>,
+    ) -> Result<T, LuaError> {
+        if self.lua.used_memory() > self.base_bytes + SPARE_BYTES {
+            self.lua.gc_collect()?;
+        }
+        let memory = self.lua.used_memory().saturating_add(limits.memory_bytes);
+        self.lua.set_memory_limit(memory)?;
+        self.budget.begin(limits.steps, limits.time);
+        current.deadline = self.budget.deadline();
+        self.slot.put(Some(current));
+        let result = self.call(script).and_then(read);
+        self.slot.put(None);
+        self.lua.set_memory_limit(0)?;
+        result
+    }
+
+    fn call(&mut self, script: &Script) -> Result<Value, LuaError> {
+        let function = self.load(script)?;
+        let environment = self.lua.create_table()?;
+        environment.set_metatable(Some(self.shared.clone()))?;
+        // Nothing in it changes behind the script's back, so calls of the libraries may be direct.
+        environment.set_safeenv(true);
+        function.set_environment(environment)?;
+        function.call(())
+    }
+
+    fn load(&mut self, script: &Script) -> Result<Function, LuaError> {
+        if let Some(function) = self.loaded.get(&script.id()) {
+            return Ok(function.clone());
+        }
+        if self.loaded.len() >= LOADED {
+            self.loaded.clear();
+        }
+        let chunk = self
+            .lua
+            .load(script.bytecode())
+            .set_name(format!("={CHUNK}"));
+        let function = chunk.set_mode(ChunkMode::Binary).into_function()?;
+        self.loaded.insert(script.id(), function.clone());
+        Ok(function)
+    }
+
+    /// Whether the machine is small enough to be kept for another run.
+    pub(crate) fn is_fit(&self) -> bool {
+        self.budget.reached().is_none()
+            && self.lua.used_memory() < self.base_bytes + 4 * SPARE_BYTES
+    }
+}
+
+/// The line of the script that is running.
+fn line(lua: &Lua) -> Option<usize> {
+    // What runs may be a function of a library, or of the prelude, that the script called.
+    (0..8).find_map(|level| {
+        let place = lua.inspect_stack(level, |frame| {
+            let of_script = frame.source().short_src.as_deref() == Some(CHUNK);
+            frame.current_line().filter(|_| of_script)
+        });
+        place.flatten()
+    })
+}
+
+/// Turns a source into bytecode.
+pub(crate) fn compile(source: &str) -> Result<Vec<u8>, LuaError> {
+    Compiler::new()
+        .set_optimization_level(1)
+        .set_debug_level(1)
+        // It is another one in every run, so nothing of it may be looked up at load time.
+        .set_mutable_globals(["context"])
+        .compile(source)
+}
+
+fn run_prelude(lua: &Lua) -> Result<(), LuaError> {
+    let iterate = lua.create_function(|lua, node: UserDataRef<Node>| node.iterate(lua))?;
+    lua.load(PRELUDE)
+        .set_name(format!("={}", error::PRELUDE))
+        .call::<()>(iterate)
+}
+
+/// A table of functions of the program around.
+struct HostTable {
+    slot: Arc<Slot>,
+    name: String,
+}
+
+impl UserData for HostTable {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_meta_method(MetaMethod::Index, |lua, table, key: String| {
+            host_value(lua, &table.slot, &format!("{}.{key}", table.name))
+        });
+    }
+}
+
+/// A metatable that finds what the libraries do not have among the functions of the program around.
+fn host_names(lua: &Lua, slot: &Arc<Slot>) -> Result<Table, LuaError> {
+    let slot = slot.clone();
+    let find = lua.create_function(move |lua, (_, name): (Value, Value)| {
+        match name.as_string().and_then(|name| name.to_str().ok()) {
+            Some(name) => host_value(lua, &slot, &name),
+            None => Ok(Value::Nil),
+        }
+    })?;
+    let metatable = lua.create_table()?;
+    metatable.set("__index", find)?;
+    metatable.set("__metatable", false)?;
+    Ok(metatable)
+}
+
+fn host_value(lua: &Lua, slot: &Arc<Slot>, name: &str) -> Result<Value, LuaError> {
+    let Ok(current) = slot.current() else {
+        return Ok(Value::Nil);
+    };
+    if current.host.get(name).is_some() {
+        return host_function(lua, slot, name).map(Value::Function);
+    }
+    if current.host.has_table(name) {
+        let table = HostTable {
+            slot: slot.clone(),
+            name: name.to_owned(),
+        };
+        return lua.create_userdata(table).map(Value::UserData);
+    }
+    Ok(Value::Nil)
+}
+
+/// The function is looked up when it is called: a loaded script may keep it longer than its run.
+fn host_function(lua: &Lua, slot: &Arc<Slot>, name: &str) -> Result<Function, LuaError> {
+    let slot = slot.clone();
+    let name = name.to_owned();
+    lua.create_function(move |lua, arguments: MultiValue| {
+        let mut reader = Reader::new(ARGUMENT_BYTES);
+        let arguments = arguments.iter().map(|argument| reader.read(argument));
+        let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+        let current = slot.current()?;
+        let Some(function) = current.host.get(&name) else {
+            return Err(LuaError::runtime(format!(
+                "there is no function `{name}` here"
+            )));
+        };
+        let call = HostCall {
+            arguments: &arguments,
+            deadline: current.deadline,
+        };
+        let result = function(&call).map_err(LuaError::runtime)?;
+        plain(lua, &result)
+    })
+}

@@ -1,0 +1,192 @@
+//! What is not there, and what does not leak from one run to the next.
+
+use std::sync::Arc;
+
+use dodona_script::{Engine, ErrorKind, Limits, Script};
+use serde_json::{Value, json};
+
+use super::{generous, run, value};
+
+#[test]
+fn nothing_leads_out_of_the_sandbox() {
+    let missing = [
+        "os",
+        "io",
+        "debug",
+        "package",
+        "require",
+        "load",
+        "loadstring",
+        "loadfile",
+        "dofile",
+        "print",
+        "getfenv",
+        "setfenv",
+        "collectgarbage",
+        "gcinfo",
+        "newproxy",
+        "_G",
+        "math.random",
+        "math.randomseed",
+        "string.dump",
+        "jit",
+        "ffi",
+        "vector",
+    ];
+    for name in missing {
+        assert_eq!(value(&format!("{name} == nil"), json!({})), true, "{name}");
+    }
+}
+
+#[test]
+fn what_is_there_works() {
+    let cases = [
+        ("string.upper('a') .. ('b'):rep(2)", json!("Abb")),
+        ("string.find('hello', 'l', 1, true)", json!(3)),
+        ("select(2, ('hello world'):find('(w%w+)'))", json!(11)),
+        ("table.concat(('a,b'):split(','), '-')", json!("a-b")),
+        ("math.floor(3.7) + math.max(1, 2)", json!(5)),
+        ("utf8.len('äö')", json!(2)),
+        ("bit32.band(6, 3)", json!(2)),
+        ("tonumber('0x10')", json!(16)),
+        ("select('#', 1, 2)", json!(2)),
+        (
+            "coroutine.wrap(function() coroutine.yield(7) end)()",
+            json!(7),
+        ),
+        (
+            "(function() local n = 0 for _ in pairs({ a = 1, b = 2 }) do n += 1 end return n end)()",
+            json!(2),
+        ),
+        ("next({ a = 1 })", json!("a")),
+        ("#buffer.tostring(buffer.create(3))", json!(3)),
+        ("`{1 + 1} is two`", json!("2 is two")),
+        ("typeof(1)", json!("number")),
+    ];
+    for (expression, expected) in cases {
+        assert_eq!(value(expression, json!({})), expected, "{expression}");
+    }
+}
+
+#[test]
+fn libraries_cannot_be_changed() {
+    let writes = [
+        "string.upper = nil",
+        "math.pi = 3",
+        "table.evil = 1",
+        "rawset(string, 'x', 1)",
+        "getmetatable('').__index = {}",
+        "getmetatable('').x = 1",
+        "setmetatable(string, {})",
+        "setmetatable('', {})",
+    ];
+    for write in writes {
+        let error = run(write, json!({})).expect_err(write);
+        assert_eq!(error.kind, ErrorKind::Runtime, "{write}: {error}");
+    }
+}
+
+#[test]
+fn every_run_has_an_environment_of_its_own() {
+    let engine = Engine::new(1);
+    let count = Script::compile(
+        "counter = (counter or 0) + 1 return { n = counter }",
+        "a.lua",
+    );
+    let count = count.expect("it compiles");
+    let spy = Script::compile("return { n = counter, f = helper }", "b.lua").expect("it compiles");
+    let define = Script::compile(
+        "function helper() return 1 end string = nil return { n = helper() }",
+        "c.lua",
+    );
+    let define = define.expect("it compiles");
+    let run = |script: &Script| {
+        let outcome = engine.run(script, Arc::new(json!({})), &generous());
+        outcome.expect("it runs").value
+    };
+    for _ in 0..3 {
+        assert_eq!(run(&count), json!({"n": 1}));
+        assert_eq!(run(&define), json!({"n": 1}));
+        assert_eq!(run(&spy), json!({}));
+    }
+}
+
+#[test]
+fn a_machine_that_reached_a_limit_is_not_used_again() {
+    let engine = Engine::new(1);
+    let context: Arc<Value> = Arc::new(json!({}));
+    let limits = Limits {
+        steps: 100_000,
+        ..generous()
+    };
+    let fine = Script::compile(
+        "local t = {} for i = 1, 1000 do t[i] = { i } end return true",
+        "fine.lua",
+    );
+    let fine = fine.expect("it compiles");
+    let bad = [
+        "while true do end",
+        "local t = {} while true do t[#t + 1] = string.rep('x', 100000) .. #t end",
+        "while true do pcall(function() while true do end end) end",
+    ];
+    for source in bad {
+        let bad = Script::compile(source, "bad.lua").expect("it compiles");
+        let error = engine
+            .run(&bad, context.clone(), &limits)
+            .expect_err(source);
+        assert!(error.kind.is_limit(), "{source}: {error}");
+        assert_eq!(
+            engine
+                .run(&fine, context.clone(), &limits)
+                .map(|o| o.matched),
+            Ok(true)
+        );
+    }
+}
+
+#[test]
+fn garbage_of_earlier_runs_does_not_count() {
+    let engine = Engine::new(1);
+    let source = "local s = '' for i = 1, 40 do s = string.rep('x', 100000) .. i end return true";
+    let script = Script::compile(source, "garbage.lua").expect("it compiles");
+    for _ in 0..50 {
+        let outcome = engine.run(&script, Arc::new(json!({})), &generous());
+        assert_eq!(outcome.map(|outcome| outcome.matched), Ok(true));
+    }
+}
+
+#[test]
+fn many_threads_share_an_engine() {
+    let engine = Arc::new(Engine::new(2));
+    let script = Script::compile(
+        "local n = 0 for i = 1, context.n do n += i end return { n = n }",
+        "sum.lua",
+    );
+    let script = Arc::new(script.expect("it compiles"));
+    let threads: Vec<_> = (1..=8_u64)
+        .map(|n| {
+            let (engine, script) = (engine.clone(), script.clone());
+            std::thread::spawn(move || {
+                for _ in 0..50 {
+                    let outcome = engine.run(&script, Arc::new(json!({"n": n})), &generous());
+                    let expected = json!({"n": n * (n + 1) / 2});
+                    assert_eq!(outcome.map(|outcome| outcome.value), Ok(expected));
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+}
+
+#[test]
+fn the_same_script_gives_the_same_result() {
+    let source = "local t = {} for i = 1, 50 do t['k' .. i] = i end
+        local keys = {} for k in pairs(t) do table.insert(keys, k) end
+        return { keys = table.concat(keys, ' ') }";
+    let first = run(source, json!({})).expect("it runs");
+    for _ in 0..5 {
+        assert_eq!(run(source, json!({})), Ok(first.clone()));
+    }
+}
