@@ -11,6 +11,8 @@ use crate::process;
 struct Tool {
     /// What is looked up on the `PATH`.
     program: &'static str,
+    /// With these arguments it must succeed; without any, being there is enough.
+    proof: &'static [&'static str],
     /// The Debian package that brings it.
     package: &'static str,
 }
@@ -19,23 +21,38 @@ const TOOLS: &[Tool] = &[
     // Compiles the bundled SQLite.
     Tool {
         program: "cc",
+        proof: &[],
         package: "build-essential",
     },
     // Tells tidy which files belong to the repository.
     Tool {
         program: "git",
+        proof: &[],
         package: "git",
     },
     // Makes the n-th write fail in the fault sweeps of the store.
     #[cfg(target_os = "linux")]
     Tool {
         program: "strace",
+        proof: &[],
         package: "strace",
+    },
+    // Runs the libraries that we compare ourselves with.
+    Tool {
+        program: "python3",
+        proof: &[],
+        package: "python3",
+    },
+    // They are installed apart from the system's; Debian has a package of its own for that.
+    Tool {
+        program: "python3",
+        proof: &["-c", "import ensurepip, venv"],
+        package: "python3-venv",
     },
 ];
 
 pub(super) fn run() -> Result<()> {
-    let missing = missing(on_path);
+    let missing = missing(is_there);
     if missing.is_empty() {
         return Ok(());
     }
@@ -46,8 +63,13 @@ pub(super) fn run() -> Result<()> {
     install(&packages).with_context(|| complaint(&packages))
 }
 
-fn missing(present: impl Fn(&str) -> bool) -> Vec<&'static Tool> {
-    TOOLS.iter().filter(|tool| !present(tool.program)).collect()
+fn missing(present: impl Fn(&Tool) -> bool) -> Vec<&'static Tool> {
+    TOOLS.iter().filter(|tool| !present(tool)).collect()
+}
+
+fn is_there(tool: &Tool) -> bool {
+    let proven = || process::succeeds(process::command(tool.program).args(tool.proof));
+    on_path(tool.program) && (tool.proof.is_empty() || proven())
 }
 
 fn complaint(packages: &[&str]) -> String {
@@ -100,14 +122,27 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_named_by_its_package() {
-        let missing = missing(|program| program != "cc");
+        let missing = missing(|tool| tool.program != "cc");
         assert_eq!(
             missing,
             [&Tool {
                 program: "cc",
+                proof: &[],
                 package: "build-essential"
             }]
         );
+    }
+
+    #[test]
+    fn a_tool_that_does_not_do_its_work_is_missing() {
+        let tool = |proof| Tool {
+            program: "cargo",
+            proof,
+            package: "cargo",
+        };
+        assert!(is_there(&tool(&[])));
+        assert!(is_there(&tool(&["--version"])));
+        assert!(!is_there(&tool(&["no-such-command"])));
     }
 
     #[test]

@@ -1,0 +1,114 @@
+//! An expression, compiled.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Fault, Span, Warning};
+use crate::eval::Machine;
+use crate::ir::{Op, Program};
+use crate::limits::Limits;
+use crate::schema::Schema;
+use crate::scope::Scope;
+use crate::value::Value;
+use crate::check::{self, Checked};
+use crate::{lower, optimise, parse};
+
+/// An expression that has been checked against a schema and can be evaluated many times, from
+/// many threads.
+#[derive(Debug, Clone)]
+pub struct Expr {
+    source: Arc<str>,
+    pub(crate) program: Program,
+    warnings: Vec<Warning>,
+    limits: Limits,
+}
+
+impl Expr {
+    /// Parses, checks and compiles.
+    ///
+    /// # Errors
+    ///
+    /// If the source is no expression, uses what the language does not have, names what the schema
+    /// does not have, or can never work for the types of what it names.
+    pub fn compile(source: &str, schema: &Schema) -> Result<Self, Error> {
+        let source: Arc<str> = source.into();
+        let tree = parse::parse(&source)?;
+        let mut program = lower::lower(&tree, &source, schema)?;
+        drop(tree);
+        let Checked { warnings, types } = check::check(&program, &source, schema)?;
+        optimise::optimise(&mut program, &types, schema);
+        Ok(Self {
+            source,
+            program,
+            warnings,
+            limits: Limits::default(),
+        })
+    }
+
+    /// With other limits than the usual ones.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The source.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What may go wrong when the expression runs, as far as its types tell.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The value in a scope.
+    ///
+    /// # Errors
+    ///
+    /// Whatever can go wrong at run time, with its place in the source.
+    pub fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, Error> {
+        let mut machine = Machine::new(&self.program, scope, self.limits);
+        machine
+            .eval(self.program.root)
+            .map_err(|fault| self.located(fault))
+    }
+
+    /// Whether the condition holds in a scope.
+    ///
+    /// # Errors
+    ///
+    /// As [`eval`](Self::eval).
+    pub fn test(&self, scope: &dyn Scope) -> Result<bool, Error> {
+        let mut machine = Machine::new(&self.program, scope, self.limits);
+        machine
+            .truth(self.program.root)
+            .map_err(|fault| self.located(fault))
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Gives a fault its place in the source, and names the field that it is about.
+    #[cold]
+    pub(crate) fn located(&self, fault: Fault) -> Error {
+        let node = fault.node().unwrap_or(self.program.root);
+        let span = self.program.span(node);
+        let error = Error::new(fault, span, &self.source);
+        let field = matches!(self.program.op(node), Op::Field(_));
+        if error.kind() == ErrorKind::None && field {
+            return self.about_owner(span);
+        }
+        error
+    }
+
+    fn about_owner(&self, span: Span) -> Error {
+        let text = span.of(&self.source);
+        let (owner, name) = text.rsplit_once('.').unwrap_or((text, ""));
+        let (owner, name) = (owner.trim_end(), name.trim_start());
+        let message = format!("`{owner}` is None here, so it has no `{name}`");
+        let fault = Fault::new(ErrorKind::None, message)
+            .hint(format!("ask `{owner} is not None and …` first"));
+        Error::new(fault, span, &self.source)
+    }
+}

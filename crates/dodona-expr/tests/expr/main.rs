@@ -1,0 +1,8 @@
+//! The language, from outside.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper of a test fails the test, as the test itself would"
+)]
+
+mod smoke;
