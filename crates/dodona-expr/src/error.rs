@@ -184,7 +184,11 @@ pub(crate) fn excerpt(source: &str, span: Span) -> String {
         .take(marked.min(AROUND) + AROUND)
         .collect();
     let lead = if cut_before > 0 { "…" } else { "" };
-    let tail = if rest.len() < line_end - start { "…" } else { "" };
+    let tail = if rest.len() < line_end - start {
+        "…"
+    } else {
+        ""
+    };
     let shown: String = before[cut_before..].iter().collect();
     let indent = before.len() - cut_before + lead.chars().count();
     let marks = "^".repeat(marked.clamp(1, 2 * AROUND));

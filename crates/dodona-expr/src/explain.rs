@@ -64,6 +64,9 @@ impl Expr {
         let known = self.program.known(id).map(Value::borrowed);
         let outcome = match trace.and_then(|trace| trace.outcome(id)) {
             Some(Outcome::Value(value)) => TermOutcome::Value(value.clone()),
+            Some(Outcome::Failed(_)) if self.is_field(id) => {
+                TermOutcome::Failed(self.about_owner(span).message().to_owned())
+            }
             Some(Outcome::Failed(message)) => TermOutcome::Failed(message.clone()),
             // A constant is what it is, whether somebody looked or not.
             None => known.map_or(TermOutcome::NotReached, TermOutcome::Value),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::check::{self, Checked};
 use crate::error::{Error, ErrorKind, Fault, Span, Warning};
 use crate::eval::Machine;
-use crate::ir::{Op, Program};
+use crate::ir::{Id, Op, Program};
 use crate::limits::Limits;
 use crate::schema::Schema;
 use crate::scope::Scope;
 use crate::value::Value;
-use crate::check::{self, Checked};
 use crate::{lower, optimise, parse};
 
 /// An expression that has been checked against a schema and can be evaluated many times, from
@@ -95,14 +95,18 @@ impl Expr {
         let node = fault.node().unwrap_or(self.program.root);
         let span = self.program.span(node);
         let error = Error::new(fault, span, &self.source);
-        let field = matches!(self.program.op(node), Op::Field(_));
-        if error.kind() == ErrorKind::None && field {
+        if error.kind() == ErrorKind::None && self.is_field(node) {
             return self.about_owner(span);
         }
         error
     }
 
-    fn about_owner(&self, span: Span) -> Error {
+    pub(crate) fn is_field(&self, node: Id) -> bool {
+        matches!(self.program.op(node), Op::Field(_))
+    }
+
+    /// The fault of a field whose owner is None.
+    pub(crate) fn about_owner(&self, span: Span) -> Error {
         let text = span.of(&self.source);
         let (owner, name) = text.rsplit_once('.').unwrap_or((text, ""));
         let (owner, name) = (owner.trim_end(), name.trim_start());

@@ -150,8 +150,11 @@ fn explained(error: &ParseError, source: &Arc<str>) -> Error {
     let span = Span::new(start, end);
     let found = span.of(source);
     let fault = match found {
-        "=" => Fault::new(ErrorKind::Syntax, "`=` assigns, and nothing can be assigned here")
-            .hint("use `==` to compare"),
+        "=" => Fault::new(
+            ErrorKind::Syntax,
+            "`=` assigns, and nothing can be assigned here",
+        )
+        .hint("use `==` to compare"),
         "+=" | "-=" | "*=" | "/=" | "//=" | "%=" | "**=" | "&=" | "|=" | "^=" | "<<=" | ">>="
         | "@=" => Fault::new(
             ErrorKind::Syntax,
@@ -159,8 +162,12 @@ fn explained(error: &ParseError, source: &Arc<str>) -> Error {
         ),
         ";" => second_statement(),
         _ if starts_line(source, start) => second_statement(),
-        "&" | "&&" if source[..end].ends_with("&&") => Fault::new(ErrorKind::Syntax, "there is no `&&`").hint("use `and`"),
-        "|" | "||" if source[..end].ends_with("||") => Fault::new(ErrorKind::Syntax, "there is no `||`").hint("use `or`"),
+        "&" | "&&" if source[..end].ends_with("&&") => {
+            Fault::new(ErrorKind::Syntax, "there is no `&&`").hint("use `and`")
+        }
+        "|" | "||" if source[..end].ends_with("||") => {
+            Fault::new(ErrorKind::Syntax, "there is no `||`").hint("use `or`")
+        }
         "!" => Fault::new(ErrorKind::Syntax, "there is no `!`").hint("use `not`"),
         _ => Fault::new(ErrorKind::Syntax, lower_first(&error.error.to_string())),
     };
@@ -168,8 +175,11 @@ fn explained(error: &ParseError, source: &Arc<str>) -> Error {
 }
 
 fn second_statement() -> Fault {
-    Fault::new(ErrorKind::Syntax, "a second statement: there can be one expression only")
-        .hint("put parentheses around one that needs several lines")
+    Fault::new(
+        ErrorKind::Syntax,
+        "a second statement: there can be one expression only",
+    )
+    .hint("put parentheses around one that needs several lines")
 }
 
 /// Whether the error stands at the end of a line that others follow, or at the start of one that

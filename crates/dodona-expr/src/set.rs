@@ -210,9 +210,8 @@ impl Merge {
             let span = self.program.spans[at];
             let op = op.map(&mut |child| places[child as usize]);
             let mut place = program.push(op, span);
-            let keep = self.uses[at] > 1
-                && !self.open[at]
-                && cost(&self.program, id) >= WORTH_KEEPING;
+            let keep =
+                self.uses[at] > 1 && !self.open[at] && cost(&self.program, id) >= WORTH_KEEPING;
             if keep {
                 place = program.push(Op::Shared(shared, place), span);
                 shared += 1;

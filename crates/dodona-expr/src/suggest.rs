@@ -68,11 +68,7 @@ pub(crate) fn method(record: &Record, owner: &str, name: &str) -> Fault {
         );
     }
     let methods = record.methods.iter().map(|method| &*method.name);
-    among(
-        format!("`{owner}` has no method `{name}`"),
-        name,
-        methods,
-    )
+    among(format!("`{owner}` has no method `{name}`"), name, methods)
 }
 
 /// A fault that suggests the nearest of these, if one is near.

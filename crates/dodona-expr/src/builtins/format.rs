@@ -34,8 +34,8 @@ pub(crate) fn format(value: &Value<'_>, spec: &str, meter: &mut Meter) -> Result
         Value::Float(number) => format_float(*number, &parsed, "float", meter)?,
         other => {
             return Err(Fault::type_error(format!(
-                "a {} has no format but the empty one",
-                other.type_name()
+                "{} has no format but the empty one",
+                other.a_type()
             )));
         }
     };
@@ -122,7 +122,9 @@ impl Reader<'_> {
 }
 
 fn refuse(spec: &Spec, what: &str) -> Fault {
-    let kind = spec.kind.map_or_else(String::new, |kind| format!(" `{kind}`"));
+    let kind = spec
+        .kind
+        .map_or_else(String::new, |kind| format!(" `{kind}`"));
     Fault::value_error(format!("the format{kind} does not fit {what}"))
 }
 
@@ -230,7 +232,11 @@ fn format_float(value: f64, spec: &Spec, of: &str, meter: &Meter) -> Result<Stri
         Some(kind @ ('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%')) => Some(kind),
         _ => return Err(refuse(spec, &format!("a {of}"))),
     };
-    let value = if kind == Some('%') { value * 100.0 } else { value };
+    let value = if kind == Some('%') {
+        value * 100.0
+    } else {
+        value
+    };
     let mut text = float_digits(value.abs(), kind, spec.precision, spec.alternate);
     meter.length(text.len())?;
     if kind == Some('%') {
@@ -240,9 +246,8 @@ fn format_float(value: f64, spec: &Spec, of: &str, meter: &Meter) -> Result<Stri
     let split = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
-    let negative = value.is_sign_negative()
-        && !value.is_nan()
-        && !(spec.no_negative_zero && is_zero);
+    let negative =
+        value.is_sign_negative() && !value.is_nan() && !(spec.no_negative_zero && is_zero);
     let (whole, rest) = text.split_at(split);
     let digits = Digits {
         negative,
@@ -277,9 +282,7 @@ pub(super) fn assemble(digits: &Digits, spec: &Spec) -> String {
     let head = format!("{sign}{}", digits.prefix);
     let body = format!("{whole}{}", digits.rest);
     if inside {
-        let missing = spec
-            .width
-            .saturating_sub(head.len() + body.chars().count());
+        let missing = spec.width.saturating_sub(head.len() + body.chars().count());
         let fill = spec.fill.unwrap_or(' ');
         let filling: String = std::iter::repeat_n(fill, missing).collect();
         return format!("{head}{filling}{body}");
@@ -385,11 +388,16 @@ fn general(value: f64, precision: usize, alternate: bool, places: Places) -> Str
         let kept = digits.trim_end_matches('0').len().max(1);
         digits.truncate(kept);
     }
-    let last = i64::try_from(precision).unwrap_or(i64::MAX) - i64::from(places == Places::AtLeastOne);
+    let last =
+        i64::try_from(precision).unwrap_or(i64::MAX) - i64::from(places == Places::AtLeastOne);
     let point = i64::from(exponent) + 1;
     if point <= -4 || point > last {
         let (first, rest) = digits.split_at(1);
-        let dot = if rest.is_empty() && !alternate { "" } else { "." };
+        let dot = if rest.is_empty() && !alternate {
+            ""
+        } else {
+            "."
+        };
         return format!("{first}{dot}{rest}{}", exponent_text(exponent));
     }
     let mut text = place_point(&digits, exponent);

@@ -29,8 +29,8 @@ impl<'a> Items<'a> {
             }
             other => {
                 return Err(Fault::type_error(format!(
-                    "a {} has no elements",
-                    other.type_name()
+                    "{} has no elements",
+                    other.a_type()
                 )));
             }
         })
@@ -90,9 +90,9 @@ pub(crate) fn call<'a>(
         (Builtin::Str, []) => Ok(Value::str("")),
         (Builtin::Str, [value @ Value::Str(_), ..]) => Ok(value.clone()),
         (Builtin::Str, [value, ..]) => Ok(Value::text(display(value, meter)?)),
-        (Builtin::Bool, arguments) => Ok(Value::Bool(
-            arguments.first().is_some_and(Value::is_truthy),
-        )),
+        (Builtin::Bool, arguments) => {
+            Ok(Value::Bool(arguments.first().is_some_and(Value::is_truthy)))
+        }
         (Builtin::Abs, [value, ..]) => abs(value),
         (Builtin::Round, [value]) => round(value, None),
         (Builtin::Round, [value, digits, ..]) => round(value, Some(digits)),
@@ -133,8 +133,8 @@ fn int<'a>(value: &Value<'a>, meter: &mut Meter) -> Result<Value<'a>, Fault> {
             number::parse_int(text, 10).map(Value::Int)
         }
         other => Err(Fault::type_error(format!(
-            "a {} is no number",
-            other.type_name()
+            "{} is no number",
+            other.a_type()
         ))),
     }
 }
@@ -145,7 +145,9 @@ fn int_of_base<'a>(
     meter: &mut Meter,
 ) -> Result<Value<'a>, Fault> {
     let (Value::Str(text), Some(base)) = (value, base.as_int()) else {
-        return Err(Fault::type_error("`int` with a base wants a text and an int"));
+        return Err(Fault::type_error(
+            "`int` with a base wants a text and an int",
+        ));
     };
     meter.read(text)?;
     match u32::try_from(base) {
@@ -161,9 +163,10 @@ fn float<'a>(value: &Value<'a>, meter: &mut Meter) -> Result<Value<'a>, Fault> {
         meter.read(text)?;
         return number::parse_float(text).map(Value::Float);
     }
-    value.as_float().map(Value::Float).ok_or_else(|| {
-        Fault::type_error(format!("a {} is no number", value.type_name()))
-    })
+    value
+        .as_float()
+        .map(Value::Float)
+        .ok_or_else(|| Fault::type_error(format!("{} is no number", value.a_type())))
 }
 
 fn abs<'a>(value: &Value<'a>) -> Result<Value<'a>, Fault> {
@@ -174,8 +177,8 @@ fn abs<'a>(value: &Value<'a>) -> Result<Value<'a>, Fault> {
             size.map(Value::Int).ok_or_else(Fault::overflow)
         }
         other => Err(Fault::type_error(format!(
-            "a {} is no number",
-            other.type_name()
+            "{} is no number",
+            other.a_type()
         ))),
     }
 }
@@ -197,17 +200,13 @@ fn round<'a>(value: &Value<'a>, digits: Option<&Value<'a>>) -> Result<Value<'a>,
             number::round_int(value, digits.unwrap_or_default()).map(Value::Int)
         }
         (other, _) => Err(Fault::type_error(format!(
-            "a {} is no number",
-            other.type_name()
+            "{} is no number",
+            other.a_type()
         ))),
     }
 }
 
-fn sum<'a>(
-    items: &Value<'a>,
-    start: &Value<'a>,
-    meter: &mut Meter,
-) -> Result<Value<'a>, Fault> {
+fn sum<'a>(items: &Value<'a>, start: &Value<'a>, meter: &mut Meter) -> Result<Value<'a>, Fault> {
     if matches!(start, Value::Str(_)) {
         return Err(Fault::type_error("`sum` adds no texts; use `''.join(…)`"));
     }
@@ -231,19 +230,15 @@ pub(crate) fn len<'a>(value: &Value<'a>, meter: &mut Meter) -> Result<Value<'a>,
         Value::Dict(dict) => dict.len(),
         other => {
             return Err(Fault::type_error(format!(
-                "a {} has no length",
-                other.type_name()
+                "{} has no length",
+                other.a_type()
             )));
         }
     };
     Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-fn quantify<'a>(
-    items: &Value<'a>,
-    wanted: bool,
-    meter: &mut Meter,
-) -> Result<Value<'a>, Fault> {
+fn quantify<'a>(items: &Value<'a>, wanted: bool, meter: &mut Meter) -> Result<Value<'a>, Fault> {
     for item in Items::of(items)? {
         meter.work(1)?;
         if item.is_truthy() == wanted {

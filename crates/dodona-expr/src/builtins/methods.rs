@@ -19,7 +19,9 @@ pub(crate) fn call<'a>(
     let arguments = Arguments { method, values };
     let answer = match receiver {
         Value::Str(text) => strings::call(method, text, &arguments, meter)?,
-        Value::List(list) | Value::Tuple(list) => of_list(method, receiver, list, &arguments, meter)?,
+        Value::List(list) | Value::Tuple(list) => {
+            of_list(method, receiver, list, &arguments, meter)?
+        }
         Value::Dict(dict) => of_dict(method, dict, &arguments, meter)?,
         Value::Set(set) => of_set(method, set, &arguments, meter)?,
         Value::Int(_) | Value::Bool(_) | Value::Float(_) => of_number(method, receiver),
@@ -31,11 +33,8 @@ pub(crate) fn call<'a>(
 fn missing(method: Method, receiver: &Value<'_>) -> Fault {
     let name = method.name();
     match receiver {
-        Value::None => Fault::new(
-            ErrorKind::None,
-            format!("None has no method `{name}`"),
-        ),
-        other => Fault::type_error(format!("a {} has no method `{name}`", other.type_name())),
+        Value::None => Fault::new(ErrorKind::None, format!("None has no method `{name}`")),
+        other => Fault::type_error(format!("{} has no method `{name}`", other.a_type())),
     }
 }
 
@@ -77,7 +76,11 @@ fn index<'a>(
                 .as_int()
                 .ok_or_else(|| Fault::type_error("`index` wants int places"))?,
         };
-        let place = if place < 0 { place.saturating_add(length).max(0) } else { place };
+        let place = if place < 0 {
+            place.saturating_add(length).max(0)
+        } else {
+            place
+        };
         Ok(usize::try_from(place.min(length)).unwrap_or_default())
     };
     for at in place(1, 0)?..place(2, length)? {
@@ -168,11 +171,7 @@ fn compare<'a>(method: Method, one: &Set<'a>, two: &Set<'a>) -> Result<bool, Fau
 }
 
 /// The set operations, as methods and as operators.
-pub(crate) fn combine<'a>(
-    method: Method,
-    one: &Set<'a>,
-    two: &Set<'a>,
-) -> Result<Set<'a>, Fault> {
+pub(crate) fn combine<'a>(method: Method, one: &Set<'a>, two: &Set<'a>) -> Result<Set<'a>, Fault> {
     let mut result = Set::default();
     for item in one.iter() {
         let keep = match method {

@@ -201,12 +201,7 @@ fn bounded(size: u64, meter: &Meter) -> Result<usize, Fault> {
 }
 
 impl Directive<'_> {
-    fn write(
-        mut self,
-        kind: char,
-        value: &Value<'_>,
-        meter: &mut Meter,
-    ) -> Result<String, Fault> {
+    fn write(mut self, kind: char, value: &Value<'_>, meter: &mut Meter) -> Result<String, Fault> {
         if self.left {
             self.spec.align = Some('<');
         }
@@ -226,7 +221,10 @@ impl Directive<'_> {
             Some(precision) => text.chars().take(precision).collect(),
             None => text.to_owned(),
         };
-        let spec = Spec { zero: false, ..self.spec };
+        let spec = Spec {
+            zero: false,
+            ..self.spec
+        };
         Ok(pad(&cut, &spec, '>'))
     }
 
@@ -240,7 +238,10 @@ impl Directive<'_> {
         };
         match character {
             Some(character) => {
-                let spec = Spec { precision: None, ..self.spec };
+                let spec = Spec {
+                    precision: None,
+                    ..self.spec
+                };
                 Ok(pad(&character.to_string(), &spec, '>'))
             }
             None => Err(Fault::type_error("`%c` wants one character or its code")),
@@ -252,7 +253,7 @@ impl Directive<'_> {
         let value = match value {
             Value::Float(float) if decimal => number::int_of_float(*float)?,
             other => other.as_int().ok_or_else(|| {
-                Fault::type_error(format!("`%{kind}` wants a number, not a {}", other.type_name()))
+                Fault::type_error(format!("`%{kind}` wants a number, not {}", other.a_type()))
             })?,
         };
         let size = value.unsigned_abs();
@@ -279,8 +280,8 @@ impl Directive<'_> {
     fn float(self, kind: char, value: &Value<'_>) -> Result<String, Fault> {
         let Some(float) = value.as_float() else {
             return Err(Fault::type_error(format!(
-                "`%{kind}` wants a number, not a {}",
-                value.type_name()
+                "`%{kind}` wants a number, not {}",
+                value.a_type()
             )));
         };
         let precision = Some(self.spec.precision.unwrap_or(6));

@@ -24,7 +24,12 @@ fn made<'a>(text: String, meter: &mut Meter) -> Result<Value<'a>, Fault> {
 }
 
 /// A part that may have to be made.
-fn cut<'a>(text: &Text<'a>, start: usize, end: usize, meter: &mut Meter) -> Result<Value<'a>, Fault> {
+fn cut<'a>(
+    text: &Text<'a>,
+    start: usize,
+    end: usize,
+    meter: &mut Meter,
+) -> Result<Value<'a>, Fault> {
     if let Text::Shared(_) = text {
         meter.text(end.saturating_sub(start))?;
     }
@@ -102,9 +107,9 @@ impl<'a> Arguments<'_, 'a> {
 
     fn wrong(&self, wanted: &str, got: &Value<'_>) -> Fault {
         Fault::type_error(format!(
-            "`{}` wants {wanted}, not a {}",
+            "`{}` wants {wanted}, not {}",
             self.method.name(),
-            got.type_name()
+            got.a_type()
         ))
     }
 }
@@ -116,7 +121,11 @@ fn recased(method: Method, text: &str) -> String {
         Method::Casefold => unicode::fold(text),
         Method::Capitalize => {
             let mut characters = text.chars();
-            let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
+            let first: String = characters
+                .next()
+                .into_iter()
+                .flat_map(char::to_uppercase)
+                .collect();
             first + &characters.as_str().to_lowercase()
         }
         Method::SwapCase => text.chars().map(swapped).collect(),
@@ -216,7 +225,11 @@ fn window(text: &str, arguments: &Arguments<'_, '_>) -> Result<Option<Window>, F
     }
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let clamp = |place: i64| {
-        let place = if place < 0 { place.saturating_add(length).max(0) } else { place };
+        let place = if place < 0 {
+            place.saturating_add(length).max(0)
+        } else {
+            place
+        };
         usize::try_from(place).unwrap_or(usize::MAX)
     };
     let start = clamp(start.unwrap_or(0));
@@ -438,9 +451,15 @@ fn split_by(
     meter: &mut Meter,
 ) -> Result<Ranges, Fault> {
     let mut cuts: Vec<usize> = if last {
-        text.rmatch_indices(separator).take(most).map(|(at, _)| at).collect()
+        text.rmatch_indices(separator)
+            .take(most)
+            .map(|(at, _)| at)
+            .collect()
     } else {
-        text.match_indices(separator).take(most).map(|(at, _)| at).collect()
+        text.match_indices(separator)
+            .take(most)
+            .map(|(at, _)| at)
+            .collect()
     };
     if last {
         cuts.reverse();
@@ -457,12 +476,7 @@ fn split_by(
 }
 
 /// Splits at runs of space; the part that is not split any more keeps its inner space.
-fn split_spaces(
-    text: &str,
-    most: usize,
-    last: bool,
-    meter: &mut Meter,
-) -> Result<Ranges, Fault> {
+fn split_spaces(text: &str, most: usize, last: bool, meter: &mut Meter) -> Result<Ranges, Fault> {
     let words: Ranges = words(text);
     meter.elements(words.len())?;
     if words.len() <= most {

@@ -59,14 +59,17 @@ impl Checker<'_> {
         if let Some((argument, ty)) = types.first() {
             self.needs_value(ty, *argument);
             let texts = matches!(function, Builtin::Int | Builtin::Float);
-            let fits = is_number(&ty.kind)
-                || ty.kind == Kind::Any
-                || (texts && ty.kind == Kind::Str);
+            let fits =
+                is_number(&ty.kind) || ty.kind == Kind::Any || (texts && ty.kind == Kind::Str);
             if ty.kind == Kind::None {
                 return self.none_here(*argument);
             }
             if !fits {
-                let message = format!("`{}` wants a number, not a {ty}", function.name());
+                let message = format!(
+                    "`{}` wants a number, not {a_ty}",
+                    function.name(),
+                    a_ty = ty.a_type()
+                );
                 return self.never_works(message, id);
             }
         }
@@ -80,18 +83,17 @@ impl Checker<'_> {
                 self.none_here(*argument)?;
             }
             if is_number(&ty.kind) {
-                self.never_works(format!("a {ty} has no length"), *argument)?;
+                self.never_works(
+                    format!("{a_ty} has no length", a_ty = ty.a_type()),
+                    *argument,
+                )?;
             }
         }
         Ok(())
     }
 
     /// Functions that go through the elements of their first argument.
-    fn over_elements(
-        &mut self,
-        function: Builtin,
-        types: &[(Id, Type)],
-    ) -> Result<Type, Error> {
+    fn over_elements(&mut self, function: Builtin, types: &[(Id, Type)]) -> Result<Type, Error> {
         let element = match types.first() {
             Some((argument, ty)) => {
                 self.needs_value(ty, *argument);
@@ -129,7 +131,11 @@ impl Checker<'_> {
             Some(ty) => Ok(ty),
             None if receiver.kind == Kind::None => self.none_here(call.receiver),
             None => {
-                let message = format!("a {receiver} has no method `{}`", method.name());
+                let message = format!(
+                    "{a_receiver} has no method `{}`",
+                    method.name(),
+                    a_receiver = receiver.a_type()
+                );
                 self.never_works(message, id)
             }
         }
@@ -147,8 +153,7 @@ impl Checker<'_> {
             }
             if !accepts(&parameter.ty, &ty) {
                 let (name, wanted) = (&function.name, &parameter.ty);
-                let message =
-                    format!("`{name}` wants {wanted} for `{}`, not {ty}", parameter.name);
+                let message = format!("`{name}` wants {wanted} for `{}`, not {ty}", parameter.name);
                 self.never_works(message, argument)?;
             }
         }

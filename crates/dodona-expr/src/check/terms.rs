@@ -110,7 +110,11 @@ impl Checker<'_> {
             (Kind::Float, UnaryOp::Minus | UnaryOp::Plus) => Ok(Type::of(Kind::Float)),
             (Kind::Bool | Kind::Int, _) => Ok(Type::of(Kind::Int)),
             _ => {
-                let message = format!("`{}` does not apply to a {ty}", op.symbol());
+                let message = format!(
+                    "`{}` does not apply to {a_ty}",
+                    op.symbol(),
+                    a_ty = ty.a_type()
+                );
                 self.never_works(message, id)
             }
         }
@@ -165,7 +169,11 @@ impl Checker<'_> {
             }
             CompareOp::Equal | CompareOp::NotEqual => {
                 if are_never_equal(one, two) {
-                    let answer = if op == CompareOp::Equal { "False" } else { "True" };
+                    let answer = if op == CompareOp::Equal {
+                        "False"
+                    } else {
+                        "True"
+                    };
                     let text = self.text_of(id);
                     let message = format!("`{text}` is always {answer}: {one} against {two}");
                     self.warn(message, self.program.span(id));
@@ -186,11 +194,17 @@ impl Checker<'_> {
                 self.none_here(right)?;
             }
             Kind::Str if !matches!(item.kind, Kind::Str | Kind::Any) => {
-                let message = format!("`in` looks for a text in a text, not for a {item}");
+                let message = format!(
+                    "`in` looks for a text in a text, not for {a_item}",
+                    a_item = item.a_type()
+                );
                 self.never_works(message, id)?;
             }
             Kind::Bool | Kind::Int | Kind::Float => {
-                let message = format!("`in` looks into a {ty}, which has no elements");
+                let message = format!(
+                    "`in` looks into {a_ty}, which has no elements",
+                    a_ty = ty.a_type()
+                );
                 self.never_works(message, id)?;
             }
             _ => {}
@@ -261,7 +275,10 @@ impl Checker<'_> {
                     Err(self.unknown(fault, id))
                 }
             },
-            _ => self.never_works(format!("a {ty} has no field `{name}`"), id),
+            _ => self.never_works(
+                format!("{a_ty} has no field `{name}`", a_ty = ty.a_type()),
+                id,
+            ),
         }
     }
 
@@ -276,12 +293,25 @@ impl Checker<'_> {
             Kind::List(inner) if by_place => Ok(Type::clone(inner)),
             Kind::Str if by_place => Ok(Type::of(Kind::Str)),
             Kind::Tuple if by_place => Ok(Type::any()),
-            Kind::Record(_) => {
-                let owner = self.text_of(value);
-                let message = format!("`{owner}` has fields, not elements; use `{owner}.field`");
-                self.never_works(message, id)
+            Kind::Record(record) => {
+                let name = self.program.known(index).and_then(Value::as_str);
+                match name.map(|name| (record.field(name), name)) {
+                    Some((Some(field), _)) => Ok(field.ty.clone()),
+                    Some((None, name)) => {
+                        let fault = suggest::field(record, &self.text_of(value), name);
+                        Err(self.unknown(fault, id))
+                    }
+                    None => Ok(Type::any()),
+                }
             }
-            _ => self.never_works(format!("a {ty} is not indexed by a {index_type}"), id),
+            _ => self.never_works(
+                format!(
+                    "{a_ty} is not indexed by {a_index_type}",
+                    a_ty = ty.a_type(),
+                    a_index_type = index_type.a_type()
+                ),
+                id,
+            ),
         }
     }
 
@@ -291,7 +321,7 @@ impl Checker<'_> {
             Kind::Any => Ok(Type::any()),
             Kind::None => self.none_here(value),
             Kind::List(_) | Kind::Tuple | Kind::Str => Ok(Type::of(ty.kind)),
-            _ => self.never_works(format!("a {ty} cannot be sliced"), id),
+            _ => self.never_works(format!("{a_ty} cannot be sliced", a_ty = ty.a_type()), id),
         }
     }
 
@@ -346,7 +376,7 @@ impl Checker<'_> {
             Kind::Str | Kind::Dict(_) => Ok(Type::of(Kind::Str)),
             Kind::None => self.none_here(id),
             Kind::Bool | Kind::Int | Kind::Float => {
-                self.never_works(format!("a {ty} has no elements"), id)
+                self.never_works(format!("{a_ty} has no elements", a_ty = ty.a_type()), id)
             }
             Kind::Record(_) => {
                 let message = format!("`{}` has fields, not elements", self.text_of(id));
@@ -384,8 +414,9 @@ impl Checker<'_> {
             Target::Local(at) => {
                 // Another loop may have had the same place for another variable.
                 let at = *at;
-                self.there
-                    .retain(|place| !matches!(place, super::Place::Local(other, _) if *other == at));
+                self.there.retain(
+                    |place| !matches!(place, super::Place::Local(other, _) if *other == at),
+                );
                 self.locals[usize::from(at)] = ty;
             }
             Target::Unpack(targets) => {
@@ -430,9 +461,7 @@ fn result(op: BinaryOp, one: &Kind, two: &Kind) -> Option<Kind> {
         }
         (BinaryOp::Multiply, kind, times) if repeats(kind) && is_int(times) => Some(kind.clone()),
         (BinaryOp::Multiply, times, kind) if repeats(kind) && is_int(times) => Some(kind.clone()),
-        (BinaryOp::BitOr, Kind::Dict(_), Kind::Dict(_)) => {
-            Some(Kind::Dict(Arc::new(Type::any())))
-        }
+        (BinaryOp::BitOr, Kind::Dict(_), Kind::Dict(_)) => Some(Kind::Dict(Arc::new(Type::any()))),
         (
             BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::Subtract,
             Kind::Set,
@@ -485,6 +514,7 @@ fn are_never_equal(one: &Type, two: &Type) -> bool {
     let (Some(left), Some(right)) = (class(one), class(two)) else {
         return false;
     };
-    let may_be_none = |ty: &Type, other: &Type| ty.nullable && (other.nullable || other.kind == Kind::None);
+    let may_be_none =
+        |ty: &Type, other: &Type| ty.nullable && (other.nullable || other.kind == Kind::None);
     left != right && !may_be_none(one, two) && !may_be_none(two, one)
 }

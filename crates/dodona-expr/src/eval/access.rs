@@ -9,16 +9,16 @@ impl<'a> Machine<'a> {
     /// `value.name`: the entry of a dict, the field of a record.
     pub(super) fn attribute(&mut self, value: Id, name: &str) -> Result<Value<'a>, Fault> {
         match self.eval(value)? {
-            Value::Dict(dict) => dict.get_str(name).ok_or_else(|| {
-                Fault::new(ErrorKind::Key, format!("there is no `{name}`"))
-            }),
+            Value::Dict(dict) => dict
+                .get_str(name)
+                .ok_or_else(|| Fault::new(ErrorKind::Key, format!("there is no `{name}`"))),
             Value::None => Err(Fault::new(
                 ErrorKind::None,
                 format!("None has no field `{name}`"),
             )),
             other => Err(Fault::type_error(format!(
-                "a {} has no field `{name}`",
-                other.type_name()
+                "{} has no field `{name}`",
+                other.a_type()
             ))),
         }
     }
@@ -42,8 +42,8 @@ impl<'a> Machine<'a> {
             }
             Value::None => Err(Fault::new(ErrorKind::None, "None has no elements")),
             other => Err(Fault::type_error(format!(
-                "a {} has no elements to index",
-                other.type_name()
+                "{} has no elements to index",
+                other.a_type()
             ))),
         }
     }
@@ -64,11 +64,7 @@ impl<'a> Machine<'a> {
     }
 
     /// `value[lower:upper:step]`.
-    pub(super) fn slice(
-        &mut self,
-        value: Id,
-        bounds: [Option<Id>; 3],
-    ) -> Result<Value<'a>, Fault> {
+    pub(super) fn slice(&mut self, value: Id, bounds: [Option<Id>; 3]) -> Result<Value<'a>, Fault> {
         let value = self.eval(value)?;
         let mut given = [None; 3];
         for (place, bound) in given.iter_mut().zip(bounds) {
@@ -87,8 +83,8 @@ impl<'a> Machine<'a> {
             Value::Str(text) => self.slice_text(text, lower, upper, step),
             Value::None => Err(Fault::new(ErrorKind::None, "None has no elements")),
             other => Err(Fault::type_error(format!(
-                "a {} cannot be sliced",
-                other.type_name()
+                "{} cannot be sliced",
+                other.a_type()
             ))),
         }
     }
@@ -98,8 +94,8 @@ impl<'a> Machine<'a> {
             Value::None => Ok(None),
             value => value.as_int().map(Some).ok_or_else(|| {
                 Fault::type_error(format!(
-                    "a slice wants ints or None, not a {}",
-                    value.type_name()
+                    "a slice wants ints or None, not {}",
+                    value.a_type()
                 ))
             }),
         }
@@ -135,9 +131,14 @@ impl<'a> Machine<'a> {
             if matches!(text, Text::Shared(_)) {
                 self.meter.text(to.saturating_sub(from))?;
             }
-            return Ok(if count == 0 { Value::str("") } else { part(text, from, to) });
+            return Ok(if count == 0 {
+                Value::str("")
+            } else {
+                part(text, from, to)
+            });
         }
-        self.meter.text(places.count().saturating_mul(4).min(text.len()))?;
+        self.meter
+            .text(places.count().saturating_mul(4).min(text.len()))?;
         let picked: String = places
             .filter_map(|place| text.get(byte(place)..byte(place + 1)))
             .collect();
@@ -166,8 +167,8 @@ impl<'a> Machine<'a> {
                     Ok(text.contains(&**part))
                 }
                 other => Err(Fault::type_error(format!(
-                    "`in` looks for a text in a text, not for a {}",
-                    other.type_name()
+                    "`in` looks for a text in a text, not for {}",
+                    other.a_type()
                 ))),
             },
             Value::Dict(dict) => Ok(dict.get(item)?.is_some()),
@@ -177,8 +178,8 @@ impl<'a> Machine<'a> {
                 "`in` looks into None, which has no elements",
             )),
             other => Err(Fault::type_error(format!(
-                "`in` looks into a {}, which has no elements",
-                other.type_name()
+                "`in` looks into {}, which has no elements",
+                other.a_type()
             ))),
         }
     }
@@ -196,13 +197,15 @@ fn part<'a>(text: &Text<'a>, start: usize, end: usize) -> Value<'a> {
 fn place(value: &Value<'_>, index: &Value<'_>, length: usize) -> Result<usize, Fault> {
     let Some(index) = index.as_int() else {
         return Err(Fault::type_error(format!(
-            "a {} is indexed by an int, not by a {}",
-            value.type_name(),
-            index.type_name()
+            "{} is indexed by an int, not by {}",
+            value.a_type(),
+            index.a_type()
         )));
     };
     let place = if index < 0 {
-        i64::try_from(length).unwrap_or(i64::MAX).saturating_add(index)
+        i64::try_from(length)
+            .unwrap_or(i64::MAX)
+            .saturating_add(index)
     } else {
         index
     };
@@ -229,12 +232,24 @@ impl Places {
     /// Bounds beyond the ends mean the ends, as in Python.
     fn of(lower: Option<i64>, upper: Option<i64>, step: i64, length: usize) -> Self {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
-        let (least, most) = if step < 0 { (-1, length - 1) } else { (0, length) };
+        let (least, most) = if step < 0 {
+            (-1, length - 1)
+        } else {
+            (0, length)
+        };
         let clamp = |bound: i64| {
-            let bound = if bound < 0 { bound.saturating_add(length) } else { bound };
+            let bound = if bound < 0 {
+                bound.saturating_add(length)
+            } else {
+                bound
+            };
             bound.clamp(least, most)
         };
-        let (first, last) = if step < 0 { (most, least) } else { (least, most) };
+        let (first, last) = if step < 0 {
+            (most, least)
+        } else {
+            (least, most)
+        };
         Self {
             next: lower.map_or(first, clamp),
             end: upper.map_or(last, clamp),

@@ -89,9 +89,7 @@ impl<'a> Machine<'a> {
             self.meter.work(1)?;
             let arguments = std::slice::from_ref(item);
             keys.push(match callee {
-                Callee::Builtin(function) => {
-                    functions::call(function, arguments, &mut self.meter)?
-                }
+                Callee::Builtin(function) => functions::call(function, arguments, &mut self.meter)?,
                 Callee::Host(function) => self.ask(function, arguments)?,
             });
         }

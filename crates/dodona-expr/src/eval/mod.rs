@@ -116,9 +116,7 @@ impl<'a> Machine<'a> {
                 let right = self.eval(*right)?;
                 operators::binary(*op, &left, &right, &mut self.meter)
             }
-            Op::Compare(op, left, right) => {
-                self.compare_nodes(*op, *left, *right).map(Value::Bool)
-            }
+            Op::Compare(op, left, right) => self.compare_nodes(*op, *left, *right).map(Value::Bool),
             Op::Chain(first, rest) => self.chain(*first, rest),
             Op::And(terms) => self.decide(terms, false),
             Op::Or(terms) => self.decide(terms, true),
@@ -210,11 +208,7 @@ impl<'a> Machine<'a> {
     }
 
     /// `a < b < c`: each term once, and no further than the first pair that fails.
-    fn chain(
-        &mut self,
-        first: Id,
-        rest: &'a [(CompareOp, Id)],
-    ) -> Result<Value<'a>, Fault> {
+    fn chain(&mut self, first: Id, rest: &'a [(CompareOp, Id)]) -> Result<Value<'a>, Fault> {
         let mut left = self.eval(first)?;
         for (op, term) in rest {
             let right = self.eval(*term)?;
@@ -239,7 +233,10 @@ impl<'a> Machine<'a> {
                 Element::One(item) => items.push(self.eval(*item)?),
                 Element::Spread(inner) => {
                     let inner = self.eval(*inner)?;
-                    items.extend(crate::builtins::functions::collect(&inner, &mut self.meter)?);
+                    items.extend(crate::builtins::functions::collect(
+                        &inner,
+                        &mut self.meter,
+                    )?);
                     self.meter.length(items.len())?;
                 }
             }

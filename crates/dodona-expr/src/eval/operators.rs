@@ -18,13 +18,16 @@ pub(crate) fn unary<'a>(op: UnaryOp, value: &Value<'a>) -> Result<Value<'a>, Fau
         (op, value) => {
             let Some(int) = value.as_int() else {
                 return Err(Fault::type_error(format!(
-                    "`{}` does not apply to a {}",
+                    "`{}` does not apply to {}",
                     op.symbol(),
-                    value.type_name()
+                    value.a_type()
                 )));
             };
             match op {
-                UnaryOp::Minus => int.checked_neg().map(Value::Int).ok_or_else(Fault::overflow),
+                UnaryOp::Minus => int
+                    .checked_neg()
+                    .map(Value::Int)
+                    .ok_or_else(Fault::overflow),
                 UnaryOp::Plus => Ok(Value::Int(int)),
                 UnaryOp::Invert => Ok(Value::Int(!int)),
             }
@@ -183,11 +186,7 @@ fn merge<'a>(one: &Dict<'a>, two: &Dict<'a>, meter: &mut Meter) -> Result<Value<
     Ok(Value::Dict(Dict::Shared(Arc::new(map))))
 }
 
-fn repeat<'a>(
-    value: &Value<'a>,
-    times: &Value<'a>,
-    meter: &mut Meter,
-) -> Result<Value<'a>, Fault> {
+fn repeat<'a>(value: &Value<'a>, times: &Value<'a>, meter: &mut Meter) -> Result<Value<'a>, Fault> {
     let Some(times) = times.as_int() else {
         return Err(mismatch(BinaryOp::Multiply, value, times));
     };

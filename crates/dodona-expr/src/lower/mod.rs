@@ -233,6 +233,12 @@ impl Lowering<'_> {
             };
             return Ok(self.push(op, node));
         }
+        // A record's field by its name in quotes is the same field.
+        if let Expr::StringLiteral(name) = &*node.slice
+            && let Some(slot) = self.slot_below(value, name.value.to_str())
+        {
+            return Ok(self.push(Op::Field(slot), node));
+        }
         let index = self.expr(&node.slice)?;
         Ok(self.push(Op::Index(value, index), node))
     }

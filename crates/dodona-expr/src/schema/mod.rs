@@ -98,6 +98,12 @@ impl Type {
     pub(crate) fn any() -> Self {
         Self::of(Kind::Any)
     }
+
+    /// With its article, in messages.
+    pub(crate) fn a_type(&self) -> String {
+        let name = self.to_string();
+        format!("{} {name}", crate::value::article(&name))
+    }
 }
 
 impl fmt::Display for Type {
@@ -280,9 +286,7 @@ impl Schema {
 
     /// The full name of a function.
     pub fn function_path(&self, function: FunctionId) -> Option<&str> {
-        self.functions
-            .get(function.index())
-            .map(|name| &**name)
+        self.functions.get(function.index()).map(|name| &**name)
     }
 
     pub(crate) fn parent(&self, slot: Slot) -> Option<Slot> {
@@ -327,7 +331,8 @@ mod tests {
 
     #[test]
     fn slots_and_functions_are_numbered_in_the_order_of_the_text() {
-        let schema = Schema::parse("a: { b: int, f() -> int }\nc: str\ng(x: any = None) -> any").unwrap();
+        let schema =
+            Schema::parse("a: { b: int, f() -> int }\nc: str\ng(x: any = None) -> any").unwrap();
         let paths: Vec<&str> = schema.paths().collect();
         assert_eq!(paths, ["a", "a.b", "c"]);
         let functions: Vec<&str> = schema.functions().collect();

@@ -221,9 +221,9 @@ impl<'a> Key<'a> {
                     .collect::<Result<_, _>>()?,
             ),
             Value::List(_) | Value::Set(_) | Value::Dict(_) => {
-                let name = value.type_name();
+                let name = value.a_type();
                 return Err(Fault::type_error(format!(
-                    "a {name} cannot be a key of a dict or an element of a set"
+                    "{name} cannot be a key of a dict or an element of a set"
                 )));
             }
         })

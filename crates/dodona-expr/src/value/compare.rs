@@ -115,9 +115,7 @@ pub(crate) fn identical(left: &Value<'_>, right: &Value<'_>) -> bool {
         (Value::Float(one), Value::Float(two)) => one == two,
         (Value::Str(one), Value::Str(two)) => **one == **two,
         (Value::List(one), Value::List(two)) => one.is(two),
-        (Value::Tuple(one), Value::Tuple(two)) => {
-            one.is(two) || (one.is_empty() && two.is_empty())
-        }
+        (Value::Tuple(one), Value::Tuple(two)) => one.is(two) || (one.is_empty() && two.is_empty()),
         (Value::Dict(one), Value::Dict(two)) => one.is(two),
         (Value::Set(one), Value::Set(two)) => Arc::ptr_eq(one, two),
         _ => false,

@@ -114,6 +114,14 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The type with its article, in messages.
+    pub(crate) fn a_type(&self) -> String {
+        match self.type_name() {
+            "None" => "None".to_owned(),
+            name => format!("{} {name}", article(name)),
+        }
+    }
+
     /// Whether a condition with this value holds.
     pub fn is_truthy(&self) -> bool {
         match self {
@@ -167,6 +175,15 @@ impl<'a> Value<'a> {
             Self::Tuple(List::Shared(items)) => Value::Tuple(List::Borrowed(items)),
             other => other.clone(),
         }
+    }
+}
+
+/// `a` or `an`.
+pub(crate) fn article(name: &str) -> &'static str {
+    if name.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
     }
 }
 

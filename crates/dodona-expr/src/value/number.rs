@@ -36,7 +36,11 @@ pub(crate) fn compare_int_float(int: i64, float: f64) -> Option<Ordering> {
     let whole = float.trunc();
     let order = int.cmp(&(whole as i64));
     // Equal up to the fraction, which then decides.
-    Some(order.then_with(|| 0.0f64.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
+    Some(order.then_with(|| {
+        0.0f64
+            .partial_cmp(&(float - whole))
+            .unwrap_or(Ordering::Equal)
+    }))
 }
 
 /// The nearest float to `left / right`.
@@ -55,7 +59,11 @@ pub(crate) fn divide_ints(left: i64, right: i64) -> Result<f64, Fault> {
     let quotient = scaled / u128::from(bottom);
     let sticky = u128::from(!scaled.is_multiple_of(u128::from(bottom)));
     let size = (quotient | sticky) as f64 / 2f64.powi(scale.cast_signed());
-    Ok(if (left < 0) == (right < 0) { size } else { -size })
+    Ok(if (left < 0) == (right < 0) {
+        size
+    } else {
+        -size
+    })
 }
 
 pub(crate) fn divide_floats(left: f64, right: f64) -> Result<f64, Fault> {
@@ -231,7 +239,10 @@ pub(crate) fn round_float(value: f64, digits: i64) -> Result<f64, Fault> {
         round_whole_digits(value, digits.unsigned_abs() as usize)
     };
     if f64::is_infinite(rounded) {
-        return Err(Fault::new(ErrorKind::Overflow, "the rounded value is too large for a float"));
+        return Err(Fault::new(
+            ErrorKind::Overflow,
+            "the rounded value is too large for a float",
+        ));
     }
     Ok(rounded)
 }
@@ -360,9 +371,7 @@ fn strip_prefix(digits: &str, base: u32) -> (u32, &str) {
 
 /// `float(text)`.
 pub(crate) fn parse_float(text: &str) -> Result<f64, Fault> {
-    let refuse = || {
-        Fault::value_error(format!("{} is no float", super::repr::quoted_short(text)))
-    };
+    let refuse = || Fault::value_error(format!("{} is no float", super::repr::quoted_short(text)));
     let trimmed = text.trim_matches(crate::builtins::is_space);
     let unsigned = trimmed.trim_start_matches(['+', '-']).to_ascii_lowercase();
     if matches!(unsigned.as_str(), "nan" | "inf" | "infinity") {

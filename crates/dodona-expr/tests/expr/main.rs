@@ -5,4 +5,5 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
-mod smoke;
+mod fixtures;
+mod support;
