@@ -151,7 +151,6 @@ fn common(one: &Type, two: &Type) -> Type {
             };
         }
         (one, two) if one == two => one.clone(),
-        (Kind::Int, Kind::Float) | (Kind::Float, Kind::Int) => Kind::Float,
         _ => Kind::Any,
     };
     Type { kind, nullable }

@@ -481,7 +481,7 @@ fn numbers(op: BinaryOp, one: &Kind, two: &Kind) -> Option<Kind> {
         | BinaryOp::BitOr
         | BinaryOp::BitXor => (!has_float).then_some(Kind::Int),
         // A negative exponent makes a float of integers.
-        BinaryOp::Power if !has_float => Some(Kind::Float),
+        BinaryOp::Power if !has_float => Some(Kind::Any),
         _ if has_float => Some(Kind::Float),
         _ => Some(Kind::Int),
     }

@@ -49,7 +49,7 @@ pub(crate) fn divide_ints(left: i64, right: i64) -> Result<f64, Fault> {
         return Err(by_zero());
     }
     let (top, bottom) = (left.unsigned_abs(), right.unsigned_abs());
-    if top <= EXACT && bottom <= EXACT {
+    if top == 0 || (top <= EXACT && bottom <= EXACT) {
         return Ok(left as f64 / right as f64);
     }
     // The quotient of the scaled integers has at least 63 bits; what is left over becomes its last
@@ -299,19 +299,48 @@ pub(crate) fn float_repr(value: f64) -> String {
     if value.is_infinite() {
         return if value < 0.0 { "-inf" } else { "inf" }.to_owned();
     }
-    let scientific = format!("{value:e}");
+    let scientific = shortest(value);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if (-4..16).contains(&exponent) {
-        let plain = format!("{value}");
-        return if plain.contains('.') {
-            plain
-        } else {
-            plain + ".0"
-        };
+        return plain(mantissa, exponent);
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+/// The fewest digits that read back as the same float; of two that are equally near, the even one.
+fn shortest(value: f64) -> String {
+    let short = format!("{value:e}");
+    let digits = short.bytes().take_while(|&byte| byte != b'e');
+    let places = digits.filter(u8::is_ascii_digit).count() - 1;
+    // The standard library does not promise which of two it takes, but rounds an exact tie to even.
+    let rounded = format!("{value:.places$e}");
+    if rounded.parse() == Ok(value) {
+        rounded
+    } else {
+        short
+    }
+}
+
+/// A mantissa such as `-1.25` with its point where the exponent puts it, and a digit after it.
+fn plain(mantissa: &str, exponent: i32) -> String {
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", mantissa),
+    };
+    let digits = digits.replace('.', "");
+    match usize::try_from(exponent) {
+        Err(_) => {
+            let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+            format!("{sign}0.{zeros}{digits}")
+        }
+        Ok(exponent) => {
+            let digits = format!("{digits:0<width$}", width = exponent + 2);
+            let (whole, fraction) = digits.split_at(exponent + 1);
+            format!("{sign}{whole}.{fraction}")
+        }
+    }
 }
 
 /// The text without the underscores that may stand between digits; none if one stands elsewhere.
@@ -431,6 +460,9 @@ mod tests {
             (0.00001, "1e-05"),
             (-0.0, "-0.0"),
             (1.5e300, "1.5e+300"),
+            (900_719_925_474_099.25, "900719925474099.2"),
+            (-12.0, "-12.0"),
+            (0.0, "0.0"),
         ] {
             assert_eq!(float_repr(value), text);
         }

@@ -5,5 +5,8 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod differential;
 mod fixtures;
+mod generate;
+mod simpleeval;
 mod support;
