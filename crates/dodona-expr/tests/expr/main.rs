@@ -5,6 +5,7 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod compatibility;
 mod differential;
 mod fixtures;
 mod generate;
