@@ -9,6 +9,9 @@ use crate::ir::Id;
 use crate::scope::Scope;
 use crate::value::Value;
 
+/// How many elements of a term's value are shown to programs.
+const SHOWN: usize = 1_000;
+
 /// An evaluation with all its terms.
 #[derive(Debug)]
 pub struct Explanation<'a> {
@@ -93,14 +96,14 @@ impl Expr {
 }
 
 impl Term<'_> {
-    /// This term and all below it, for programs.
+    /// This term and all below it, for programs. Of large values the rest is null.
     pub fn to_json(&self) -> Json {
         let mut json = json!({
             "text": self.text,
             "span": [self.span.start, self.span.end],
         });
         match &self.outcome {
-            TermOutcome::Value(value) => json["value"] = value.to_json(),
+            TermOutcome::Value(value) => json["value"] = value.to_json_within(SHOWN),
             TermOutcome::Failed(message) => json["error"] = Json::from(message.as_str()),
             TermOutcome::NotReached => json["reached"] = Json::Bool(false),
         }

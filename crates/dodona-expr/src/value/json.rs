@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Dict, List, Mapping, Sequence, Value};
+use super::{Dict, Mapping, Sequence, Value};
 use crate::limits::MAX_NESTING;
 
 impl<'a> From<&'a Json> for Value<'a> {
@@ -49,41 +49,94 @@ impl Mapping for serde_json::Map<String, Json> {
     }
 }
 
+/// How many elements of a value become JSON.
+const ALL: usize = 200_000;
+
 impl Value<'_> {
     /// This value as JSON: tuples and sets become arrays, keys become texts, and what JSON has
     /// not (nan, infinities, nesting without end) becomes null.
+    ///
+    /// Values share their parts, so that a small one may write out without end; beyond 200 000
+    /// elements the rest is null.
     pub fn to_json(&self) -> Json {
-        to_json(self, 0)
+        self.to_json_within(ALL)
+    }
+
+    /// As [`to_json`](Self::to_json), with another number of elements.
+    pub(crate) fn to_json_within(&self, elements: usize) -> Json {
+        Writer { left: elements }.value(self, 0)
     }
 }
 
-fn to_json(value: &Value<'_>, depth: usize) -> Json {
-    if depth > MAX_NESTING {
-        return Json::Null;
+struct Writer {
+    left: usize,
+}
+
+impl Writer {
+    fn value(&mut self, value: &Value<'_>, depth: usize) -> Json {
+        if depth > MAX_NESTING || self.left == 0 {
+            return Json::Null;
+        }
+        self.left -= 1;
+        let depth = depth + 1;
+        match value {
+            Value::None => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Int(value) => Json::from(*value),
+            Value::Float(value) => Json::from(*value),
+            Value::Str(text) => self.text(text),
+            Value::List(list) | Value::Tuple(list) => self.array(list.iter(), depth),
+            Value::Set(set) => self.array(set.iter().cloned(), depth),
+            Value::Dict(dict) => self.object(dict, depth),
+        }
     }
-    let array = |list: &List<'_>| {
-        let items = list.iter().map(|item| to_json(&item, depth + 1));
-        Json::Array(items.collect())
-    };
-    match value {
-        Value::None => Json::Null,
-        Value::Bool(value) => Json::Bool(*value),
-        Value::Int(value) => Json::from(*value),
-        Value::Float(value) => Json::from(*value),
-        Value::Str(text) => Json::from(&**text),
-        Value::List(list) | Value::Tuple(list) => array(list),
-        Value::Set(set) => set.iter().map(|item| to_json(item, depth + 1)).collect(),
-        Value::Dict(dict) => object(dict, depth),
+
+    /// A text counts by its length: a list may hold the same long one many times.
+    fn text(&mut self, text: &str) -> Json {
+        self.left = self.left.saturating_sub(text.len() / 32);
+        Json::from(text)
+    }
+
+    fn array<'a>(&mut self, items: impl Iterator<Item = Value<'a>>, depth: usize) -> Json {
+        let mut array = Vec::new();
+        for item in items {
+            if self.left == 0 {
+                array.push(Json::Null);
+                break;
+            }
+            array.push(self.value(&item, depth));
+        }
+        Json::Array(array)
+    }
+
+    fn object(&mut self, dict: &Dict<'_>, depth: usize) -> Json {
+        let mut object = serde_json::Map::new();
+        for (key, value) in dict.entries() {
+            if self.left == 0 {
+                break;
+            }
+            let key = match key.as_str() {
+                Some(text) => text.to_owned(),
+                None => key.to_string(),
+            };
+            self.left = self.left.saturating_sub(key.len() / 32);
+            object.insert(key, self.value(&value, depth));
+        }
+        Json::Object(object)
     }
 }
 
-fn object(dict: &Dict<'_>, depth: usize) -> Json {
-    let entries = dict.entries().map(|(key, value)| {
-        let key = match key.as_str() {
-            Some(text) => text.to_owned(),
-            None => key.to_string(),
-        };
-        (key, to_json(&value, depth + 1))
-    });
-    Json::Object(entries.collect())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_shares_its_parts_is_cut() {
+        let row = Value::list(vec![Value::Int(0); 1_000]);
+        let rows = Value::list(vec![row; 1_000]);
+        let json = rows.to_json_within(2_500);
+        let rows = json.as_array().unwrap();
+        assert_eq!(rows.len(), 4);
+        assert_eq!(rows[3], Json::Null);
+    }
 }

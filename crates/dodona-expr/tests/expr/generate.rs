@@ -569,7 +569,7 @@ impl Generator {
     fn dict(&mut self, depth: u32) -> String {
         let (a, b) = (self.of(Kind::Dict, depth), self.of(Kind::Any, depth));
         match self.chance.below(6) {
-            0 => format!("{{'k': {b}, **{a}}}"),
+            0 => format!("{{'k': {b}, **dict({a})}}"),
             1 => format!("({a} | {{'z': {b}}})"),
             2 => format!(
                 "{{{}: {b}, {}: 2}}",

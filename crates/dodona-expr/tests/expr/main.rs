@@ -5,9 +5,12 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod attacks;
 mod compatibility;
 mod differential;
 mod fixtures;
 mod generate;
+mod properties;
+mod sets;
 mod simpleeval;
 mod support;

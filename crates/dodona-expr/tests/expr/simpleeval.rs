@@ -28,6 +28,8 @@ pub(crate) struct Answer {
     pub(crate) value: Option<Json>,
     /// How Python's `repr` writes the value, or the name of the error.
     pub(crate) text: String,
+    /// What an error of ours says.
+    pub(crate) message: String,
 }
 
 /// simpleeval in a process of its own.
@@ -47,10 +49,12 @@ impl Peer {
             Some(_) => Answer {
                 value: None,
                 text: text("error"),
+                message: String::new(),
             },
             None => Answer {
                 value: Some(answer["value"].clone()),
                 text: text("repr"),
+                message: String::new(),
             },
         }
     }
@@ -63,6 +67,7 @@ pub(crate) fn eval(source: &str) -> Answer {
     let failed = |error: dodona_expr::Error| Answer {
         value: None,
         text: error.kind().to_string(),
+        message: error.message().to_owned(),
     };
     let expr = match Expr::compile(source, &schema) {
         Ok(expr) => expr,
@@ -72,6 +77,7 @@ pub(crate) fn eval(source: &str) -> Answer {
         Ok(value) => Answer {
             text: value.short_repr(),
             value: Some(encode(&value)),
+            message: String::new(),
         },
         Err(error) => failed(error),
     }
