@@ -27,7 +27,7 @@ impl<'v> Run<'v> {
             ExprKind::Int(value) => Ok(Value::Int(*value)),
             ExprKind::Float(value) => Ok(Value::Float(*value)),
             ExprKind::Str(text) => Ok(Value::Str(Text::Borrowed(text))),
-            ExprKind::Var(name) => Ok(self.variable(*name)),
+            ExprKind::Var(name) => self.variable(*name),
             ExprKind::Loop(field) => Ok(self.current_loop()?.field(*field)),
             ExprKind::LoopCall(method, arguments) => self.loop_call(*method, arguments),
             ExprKind::List(items) => {
@@ -91,22 +91,15 @@ impl<'v> Run<'v> {
         }
     }
 
-    fn variable(&self, name: Name) -> Value<'v> {
-        let set = self.set_variable(name);
-        set.unwrap_or_else(|| {
-            let name: &'v str = &self.program.names[name];
-            match self.root.field(name) {
-                Some(field) => Value::from_field(field),
-                None => Value::Undefined(name),
-            }
+    fn variable(&mut self, name: Name) -> Result<Value<'v>> {
+        if let Some(value) = self.get(name)? {
+            return Ok(value);
+        }
+        let name: &'v str = &self.program.names[name];
+        Ok(match self.root.field(name) {
+            Some(field) => Value::from_field(field),
+            None => Value::Undefined(name),
         })
-    }
-
-    fn set_variable(&self, name: Name) -> Option<Value<'v>> {
-        let locals = self.locals[self.frame..].iter().rev();
-        let mut known = locals.chain(&self.globals);
-        let found = known.find(|(known, _)| *known == name);
-        found.map(|(_, value)| value.clone())
     }
 
     fn all(&mut self, exprs: &'v [Expr]) -> Result<Vec<Value<'v>>> {
@@ -159,7 +152,7 @@ impl<'v> Run<'v> {
     fn call(&mut self, name: Name, arguments: &'v Arguments) -> Result<Value<'v>> {
         let args = self.arguments(arguments)?;
         let text: &'v str = &self.program.names[name];
-        match self.set_variable(name) {
+        match self.get(name)? {
             Some(Value::Macro(index)) => {
                 let called = &self.program.macros[index];
                 let given = bind_macro(called, &self.program.names, args)?;

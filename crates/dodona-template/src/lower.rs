@@ -3,6 +3,8 @@
 //! What the language leaves out is refused here, and every filter and test gets its function, so
 //! that a template with a typing error does not compile.
 
+use std::collections::HashMap;
+
 use minijinja::machinery::ast::{self, BinOpKind, CallArg, CompareOpKind, Spanned, UnaryOpKind};
 use minijinja::machinery::{Span as TokenSpan, parse};
 use minijinja::syntax::SyntaxConfig;
@@ -57,6 +59,8 @@ pub(crate) fn syntax_fault(error: &minijinja::Error) -> Fault {
 #[derive(Default)]
 struct Lower {
     names: Vec<Box<str>>,
+    /// The names again, to find them: a long source may have very many.
+    known: HashMap<Box<str>, Name>,
     macros: Vec<Macro>,
     /// Whether `loop` is the loop around here.
     in_loop: bool,
@@ -66,13 +70,12 @@ struct Lower {
 
 impl Lower {
     fn name(&mut self, name: &str) -> Name {
-        match self.names.iter().position(|known| **known == *name) {
-            Some(index) => index,
-            None => {
-                self.names.push(name.into());
-                self.names.len() - 1
-            }
+        if let Some(known) = self.known.get(name) {
+            return *known;
         }
+        self.names.push(name.into());
+        self.known.insert(name.into(), self.names.len() - 1);
+        self.names.len() - 1
     }
 
     fn block(&mut self, statements: &[ast::Stmt<'_>]) -> Result<Block> {

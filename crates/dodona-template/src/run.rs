@@ -7,13 +7,16 @@ use crate::program::{Apply, Block, For, Macro, Name, Program, SetBlock, Stmt, Ta
 use crate::show::{Sink, write_str};
 use crate::value::{Seq, Value};
 
+/// Names of scopes that are looked through for the price of one step.
+const NAMES_PER_STEP: usize = 16;
+
 /// A rendering under way.
 pub(crate) struct Run<'v> {
     pub(crate) program: &'v Program,
     pub(crate) root: &'v dyn Object,
     pub(crate) meter: Meter,
-    /// What was set outside of every scope.
-    pub(crate) globals: Vec<(Name, Value<'v>)>,
+    /// What was set outside of every scope, by name; empty until something is.
+    pub(crate) globals: Vec<Option<Value<'v>>>,
     /// What was set inside of scopes, innermost last.
     pub(crate) locals: Vec<(Name, Value<'v>)>,
     /// Where the locals of the running macro begin: it does not see its caller's.
@@ -139,7 +142,7 @@ impl<'v> Run<'v> {
             }
             Stmt::Macro(index) => {
                 let name = self.program.macros[*index].name;
-                self.set(name, Value::Macro(*index));
+                self.set(name, Value::Macro(*index))?;
             }
             Stmt::Break => return Ok(Flow::Break),
             Stmt::Continue => return Ok(Flow::Continue),
@@ -240,10 +243,7 @@ impl<'v> Run<'v> {
 
     fn assign(&mut self, target: &Target, value: Value<'v>) -> Result<()> {
         match target {
-            Target::Name(name) => {
-                self.set(*name, value);
-                Ok(())
-            }
+            Target::Name(name) => self.set(*name, value),
             Target::Unpack(targets) => {
                 let parts = value.elements(&mut self.meter)?;
                 if parts.len() != targets.len() {
@@ -259,18 +259,30 @@ impl<'v> Run<'v> {
         }
     }
 
-    fn set(&mut self, name: Name, value: Value<'v>) {
-        let scope = match self.scope {
-            Some(begin) => &mut self.locals[begin..],
-            None => &mut self.globals[..],
+    fn set(&mut self, name: Name, value: Value<'v>) -> Result<()> {
+        let Some(begin) = self.scope else {
+            self.globals.resize(self.program.names.len(), None);
+            self.globals[name] = Some(value);
+            return Ok(());
         };
-        if let Some(known) = scope.iter_mut().find(|(known, _)| *known == name) {
-            known.1 = value;
-        } else if self.scope.is_some() {
-            self.locals.push((name, value));
-        } else {
-            self.globals.push((name, value));
+        let scope = &mut self.locals[begin..];
+        self.meter.steps(scope.len() / NAMES_PER_STEP)?;
+        match scope.iter_mut().find(|(known, _)| *known == name) {
+            Some(known) => known.1 = value,
+            None => self.locals.push((name, value)),
         }
+        Ok(())
+    }
+
+    /// The value that was set, if any.
+    pub(crate) fn get(&mut self, name: Name) -> Result<Option<Value<'v>>> {
+        let locals = &self.locals[self.frame..];
+        self.meter.steps(locals.len() / NAMES_PER_STEP)?;
+        let found = locals.iter().rev().find(|(known, _)| *known == name);
+        Ok(match found {
+            Some((_, value)) => Some(value.clone()),
+            None => self.globals.get(name).cloned().flatten(),
+        })
     }
 
     /// Calls a macro: its text is the value.
@@ -290,7 +302,7 @@ impl<'v> Run<'v> {
                         (None, Some(default)) => run.eval(default)?,
                         (None, None) => Value::Undefined(&run.program.names[*name]),
                     };
-                    run.set(*name, value);
+                    run.set(*name, value)?;
                 }
                 run.block(&called.body)
             })

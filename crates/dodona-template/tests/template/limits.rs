@@ -206,6 +206,29 @@ fn a_deep_template_within_the_limits_runs_on_a_small_stack() {
 }
 
 #[test]
+fn very_many_names_are_no_work() {
+    let limits = Limits {
+        source_bytes: 1_000_000,
+        ..Limits::prompt()
+    };
+    let names = |from: &str| {
+        (0..20_000)
+            .map(|n| from.replace('#', &n.to_string()))
+            .collect::<String>()
+    };
+    // Each would be minutes of work if names were looked for one by one.
+    let all_known = names("{% set a# = # %}");
+    assert!(Template::compile(&all_known, &limits).is_ok());
+    let reads = format!("{all_known}{{% for i in range(50000) %}}{{{{ a0 }}}}{{% endfor %}}");
+    assert!(render(&reads, &limits).is_ok());
+    let in_a_scope = format!(
+        "{{% with %}}{all_known}{{% for i in range(50000) %}}{{% if a0 %}}{{% endif %}}{{% endfor %}}{{% endwith %}}"
+    );
+    let error = render(&in_a_scope, &limits).expect_err("it is paid for");
+    assert_eq!(error.kind, ErrorKind::Limit);
+}
+
+#[test]
 fn a_longer_source_than_allowed_is_refused() {
     let limits = Limits::message();
     assert!(Template::compile(&"x".repeat(4096), &limits).is_ok());
