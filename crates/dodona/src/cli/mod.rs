@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod contexts;
 mod doctor;
+mod eval;
 mod index;
 mod init;
 mod methods;
@@ -104,6 +105,7 @@ enum Command {
     Calls(calls::Calls),
     Cancel(cancel::Cancel),
     Token(token::Token),
+    Eval(eval::Eval),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -170,6 +172,7 @@ impl Cli {
             Command::Calls(calls) => calls.run(&shell).await,
             Command::Cancel(cancel) => cancel.run(&shell).await,
             Command::Token(token) => token.run(&shell).await,
+            Command::Eval(eval) => eval.run(),
             Command::Doctor(doctor) => doctor.run(&shell).await,
             Command::Completions(completions) => completions.run(),
         }

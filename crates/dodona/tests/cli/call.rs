@@ -241,7 +241,12 @@ fn commands_at_the_same_time_wait_for_each_other() {
     let mut counts: Vec<String> = children
         .into_iter()
         .map(|child| home.outcome(&arguments, child.wait_with_output().unwrap()))
-        .map(|outcome| outcome.stdout + &outcome.stderr)
+        .map(|outcome| {
+            // On a busy machine the user is told what is being waited for.
+            let told = &outcome.stderr;
+            assert!(told.is_empty() || told.starts_with("waiting for"), "{told}");
+            outcome.stdout
+        })
         .collect();
     counts.sort();
     assert_eq!(counts, [1, 2, 3].map(|n| format!("{{\"count\":{n}}}\n")));

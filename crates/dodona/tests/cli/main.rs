@@ -10,6 +10,7 @@ mod call;
 mod completions;
 mod contexts;
 mod doctor;
+mod eval;
 mod harness;
 mod help;
 mod methods;
