@@ -4,12 +4,13 @@ mod excerpt;
 mod found;
 mod words;
 
-use dodona_proto::{Message, ToolCall};
+use dodona_proto::{Message, ToolCall, Usage};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::json;
 
 use crate::error::ModelError;
 use crate::model::{Finish, Model, ModelEvent, ModelRequest, ToolOffer};
+use crate::price::Price;
 use found::Found;
 
 /// The searches it knows how to ask, in the order it asks them.
@@ -40,6 +41,16 @@ impl Model for Offline {
         true
     }
 
+    /// Nothing is sent anywhere.
+    fn price(&self) -> Option<Price> {
+        Some(Price {
+            input: 0.0,
+            output: 0.0,
+            cached_input: None,
+            cache_write: None,
+        })
+    }
+
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let events = match Inquiry::of(&request.messages) {
             None => vec![Err(ModelError::NoQuestion)],
@@ -56,8 +67,9 @@ fn finished(events: Vec<ModelEvent>) -> Vec<Result<ModelEvent, ModelError>> {
         true => Finish::ToolCalls,
         false => Finish::Stop,
     };
+    let nothing = ModelEvent::Usage(Usage::default());
     let end = ModelEvent::Finished(finish);
-    events.into_iter().chain([end]).map(Ok).collect()
+    events.into_iter().chain([nothing, end]).map(Ok).collect()
 }
 
 /// A question, and what was done about it so far.
