@@ -13,7 +13,7 @@ use super::context::{
 };
 use super::decision::{self, KeyDecision};
 use super::error::{ConversationError, Invalid, not_found};
-use super::id::{ContextId, ExchangeId, QueryId};
+use super::id::{ContextId, ExchangeId};
 use super::query::{INFO, QueryInfo};
 use super::rows::{self, Head, Owner};
 
@@ -205,25 +205,6 @@ impl Conversations {
                  order by id desc limit ?2"
             );
             Ok(tx.query(&sql, (head.id.as_str(), limit), QueryInfo::read)?)
-        })
-        .await
-    }
-
-    /// The conversation that a query belongs to.
-    pub async fn context_of(
-        &self,
-        owner: &Owner,
-        query: &QueryId,
-    ) -> Result<ContextId, ConversationError> {
-        let (owner, query) = (owner.clone(), query.clone());
-        self.read(move |tx| {
-            let sql = "select c.id from queries q join oracle_contexts c on c.id = q.context_id
-                where q.id = ?1 and c.user_id = ?2 and c.project_id = ?3";
-            let (user, project) = (owner.user.as_str(), owner.project.as_str());
-            let found = tx.query_opt(sql, (query.as_str(), user, project), |row| row.get(0))?;
-            found
-                .map(ContextId::stored)
-                .ok_or_else(|| not_found("query", query.as_str()))
         })
         .await
     }
