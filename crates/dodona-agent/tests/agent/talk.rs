@@ -294,10 +294,10 @@ impl Answer {
 
     /// What went wrong.
     pub(crate) fn error(&self) -> &str {
-        let errors = self.items.iter().filter_map(|item| match &item.body {
+        let mut errors = self.items.iter().filter_map(|item| match &item.body {
             ItemBody::Error { error, .. } if item.call_id.depth() == 0 => Some(error.as_str()),
             _ => None,
         });
-        errors.last().unwrap_or_default()
+        errors.next_back().unwrap_or_default()
     }
 }
