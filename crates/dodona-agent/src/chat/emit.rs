@@ -34,11 +34,10 @@ pub(super) async fn tool_call(
 pub(super) async fn tool_result(
     ctx: &CallCtx,
     call: &ToolCall,
-    outcome: &Result<Value, CallError>,
+    error: Option<&str>,
     ending: Ending,
     duration: Duration,
 ) -> Result<(), CallError> {
-    let error = outcome.as_ref().err().map(|error| &error.message);
     let shown = json!({
         "id": call.id,
         "name": call.name,

@@ -63,41 +63,45 @@ impl From<ConversationError> for Stop {
 }
 
 impl Work<'_> {
-    /// Stores how it ended. Only then is it told.
+    /// Stores how it ended. Only then is it told: an answer that cannot be stored is none.
     pub(super) async fn end(
-        self,
+        mut self,
         outcome: Result<Answered, Stop>,
     ) -> Result<AgentResponse, CallError> {
-        match outcome {
+        let ended = match outcome {
             Ok(answered) => self.complete(answered).await,
+            Err(stop) => Err(stop),
+        };
+        match ended {
+            Ok(response) => Ok(response),
             Err(stop) => Err(self.stop(stop).await),
         }
     }
 
-    async fn complete(mut self, answered: Answered) -> Result<AgentResponse, CallError> {
+    async fn complete(&mut self, answered: Answered) -> Result<AgentResponse, Stop> {
         let Answered { turn, said } = answered;
         let sources = self.citations.cited().to_vec();
         for (index, source) in sources.iter().enumerate() {
             emit::source(self.ctx, index + 1, source).await?;
         }
+        let truncated = said.is_truncated();
+        self.query.try_answer(turn, said.text, said.opaque).await?;
         let text = std::mem::take(&mut self.partial);
-        let response = AgentResponse {
+        Ok(AgentResponse {
             uncited: match self.model.quotes() {
                 true => Vec::new(),
                 false => cite::uncited(&text),
             },
             text,
             sources,
-            truncated: said.is_truncated(),
+            truncated,
             model: self.model.name().to_owned(),
             turns: turn,
             usage: self.usage,
             cost_micros: self.cost_micros,
             query_id: self.query.id().to_string(),
             context_id: self.query.context().to_string(),
-        };
-        self.query.answer(turn, said.text, said.opaque).await?;
-        Ok(response)
+        })
     }
 
     /// What was shown of an answer is kept, and never taken for one: the query says how it ended.

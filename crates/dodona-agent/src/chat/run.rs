@@ -64,7 +64,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Stores how a call ended and what the model is told of it. `waiting` calls, this one
+    /// Stores how a call ended and what the model is told of it, and only then tells it. `waiting` calls, this one
     /// included, share what room there is.
     async fn record(
         &mut self,
@@ -78,7 +78,7 @@ impl Work<'_> {
             ending,
             duration,
         } = ended;
-        emit::tool_result(self.ctx, call, &outcome, ending, duration).await?;
+        let error = outcome.as_ref().err().map(|error| error.message.clone());
         let mut result = outcome.unwrap_or_else(|error| failure(&error));
         self.citations.number(&mut result);
         if let Some(notice) = self.repeats.seen(turn, call) {
@@ -95,6 +95,7 @@ impl Work<'_> {
         self.snapshot.tokens_used = appended.tokens_used;
         self.snapshot.history.total_tool_calls += 1;
         self.snapshot.history.total_failures += u64::from(counts_as_failure(ending));
+        emit::tool_result(self.ctx, call, error.as_deref(), ending, duration).await?;
         Ok(())
     }
 

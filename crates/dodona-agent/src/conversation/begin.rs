@@ -12,7 +12,7 @@ use super::exchange::{ExchangeRole, OracleExchange};
 use super::id::{ContextId, QueryId};
 use super::lifecycle::{self, NewContext};
 use super::live::LiveQueries;
-use super::query::{self, Appended, Query, QueryState};
+use super::query::{self, Appended, Query};
 use super::rows::{Head, Owner};
 use super::{Conversations, turn};
 
@@ -164,9 +164,9 @@ pub(super) fn not_busy(
             context: context.clone(),
             query,
         }),
-        Some(left) => {
-            let reason = "its call ended before it did";
-            turn::end(tx, &left, QueryState::Interrupted, Some(reason))
+        Some(query) => {
+            let left = live.left(&query);
+            turn::end(tx, &query, left.state, Some(&left.reason))
         }
     }
 }

@@ -6,11 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dodona_proto::CallId;
 
 use super::id::{ContextId, QueryId};
+use super::query::Left;
 
 /// Which queries somebody in this process holds. A query that is stored as running and is not
 /// among them was left behind.
 #[derive(Clone, Default)]
-pub(super) struct LiveQueries(Arc<Mutex<HashMap<QueryId, Option<Place>>>>);
+pub(super) struct LiveQueries(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    live: HashMap<QueryId, Option<Place>>,
+    /// How queries end whose ending could not be stored.
+    left: HashMap<QueryId, Left>,
+}
 
 /// Where a query runs.
 struct Place {
@@ -21,7 +29,7 @@ struct Place {
 impl LiveQueries {
     /// Adds one, before it is stored.
     pub(super) fn add(&self, id: &QueryId) -> LiveQuery {
-        self.with(|live| live.insert(id.clone(), None));
+        self.with(|known| known.live.insert(id.clone(), None));
         LiveQuery {
             all: self.clone(),
             id: id.clone(),
@@ -29,20 +37,30 @@ impl LiveQueries {
     }
 
     pub(super) fn contains(&self, id: &QueryId) -> bool {
-        self.with(|live| live.contains_key(id))
+        self.with(|known| known.live.contains_key(id))
+    }
+
+    /// How a query ends that nobody holds any more.
+    pub(super) fn left(&self, id: &QueryId) -> Left {
+        self.with(|known| known.left.get(id).cloned().unwrap_or_default())
+    }
+
+    /// The ending of a query is stored.
+    pub(super) fn forget(&self, id: &QueryId) {
+        self.with(|known| known.left.remove(id));
     }
 
     /// The conversation of the query that a call is made for.
     pub(super) fn context_of(&self, call: &CallId) -> Option<ContextId> {
-        self.with(|live| {
-            let places = live.values().flatten();
+        self.with(|known| {
+            let places = known.live.values().flatten();
             let within = places.filter(|place| call.is_within(&place.call));
             let nearest = within.max_by_key(|place| place.call.depth());
             nearest.map(|place| place.context.clone())
         })
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut HashMap<QueryId, Option<Place>>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -58,12 +76,24 @@ impl LiveQuery {
     pub(super) fn runs_in(&self, call: &CallId, context: &ContextId) {
         let (call, context) = (*call, context.clone());
         let place = Some(Place { call, context });
-        self.all.with(|live| live.insert(self.id.clone(), place));
+        self.all
+            .with(|known| known.live.insert(self.id.clone(), place));
+    }
+
+    /// Says how it ends if that cannot be stored now.
+    pub(super) fn ends_as(&self, left: Left) {
+        self.all
+            .with(|known| known.left.insert(self.id.clone(), left));
+    }
+
+    /// How it ends.
+    pub(super) fn left(&self) -> Left {
+        self.all.left(&self.id)
     }
 }
 
 impl Drop for LiveQuery {
     fn drop(&mut self) {
-        self.all.with(|live| live.remove(&self.id));
+        self.all.with(|known| known.live.remove(&self.id));
     }
 }

@@ -185,6 +185,15 @@ pub struct ToolOutcome {
     pub duration: Duration,
 }
 
+/// When an ending that could not be stored is tried again.
+const LATER: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(15),
+    Duration::from_secs(60),
+    Duration::from_secs(300),
+];
+
 /// A running query. Everything added to it is one transaction each, stored once it has answered.
 ///
 /// Dropped before it has ended, it ends as interrupted: soon if there is a runtime, and otherwise
@@ -197,6 +206,22 @@ pub struct Query {
     pub(super) counter: Counter,
     pub(super) begun: Appended,
     pub(super) turns_before: u64,
+}
+
+/// How a query ends that could not be ended when it should have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) state: QueryState,
+    pub(super) reason: String,
+}
+
+impl Default for Left {
+    fn default() -> Self {
+        Self {
+            state: QueryState::Interrupted,
+            reason: "its call ended before it did".to_owned(),
+        }
+    }
 }
 
 impl Query {
@@ -282,6 +307,16 @@ impl Query {
         content: String,
         opaque: Option<Value>,
     ) -> Result<Appended, ConversationError> {
+        self.try_answer(turn, content, opaque).await
+    }
+
+    /// As [`answer`](Self::answer); an answer that cannot be stored leaves the query as it was.
+    pub(crate) async fn try_answer(
+        &mut self,
+        turn: u32,
+        content: String,
+        opaque: Option<Value>,
+    ) -> Result<Appended, ConversationError> {
         let (exchange, opaque) = self.exchange(Said::Assistant {
             content,
             calls: Vec::new(),
@@ -299,17 +334,25 @@ impl Query {
     }
 
     /// Ends the query. Calls that are still open end with it; a query cannot be complete while
-    /// there are any.
+    /// there are any. What cannot be stored now is stored later, at the latest when the next query
+    /// of the conversation begins.
     pub async fn finish(
         mut self,
         state: QueryState,
         reason: Option<&str>,
     ) -> Result<(), ConversationError> {
-        let (query, reason) = (self.id().clone(), reason.map(str::to_owned));
-        let write = move |tx: &Tx<'_>| turn::end(tx, &query, state, reason.as_deref());
-        self.conversations.write(write).await?;
-        self.live = None;
-        Ok(())
+        let (query, why) = (self.id().clone(), reason.map(str::to_owned));
+        let write = move |tx: &Tx<'_>| turn::end(tx, &query, state, why.as_deref());
+        let written = self.conversations.write(write).await;
+        match (&written, &self.live) {
+            (Ok(()), _) => self.live = None,
+            (Err(_), Some(live)) => live.ends_as(Left {
+                state,
+                reason: reason.unwrap_or_default().to_owned(),
+            }),
+            (Err(_), None) => {}
+        }
+        written
     }
 
     fn exchange(&self, said: Said) -> (OracleExchange, Option<Value>) {
@@ -341,16 +384,29 @@ impl Drop for Query {
         };
         let (conversations, query) = (self.conversations.clone(), self.id().clone());
         runtime.spawn(async move {
-            let id = query.clone();
-            let end = move |tx: &Tx<'_>| {
-                let reason = "its call ended before it did";
-                turn::end(tx, &id, QueryState::Interrupted, Some(reason))
-            };
-            if let Err(error) = conversations.write(end).await {
-                tracing::warn!(%query, %error, "could not end a query that was dropped");
-            }
+            let left = live.left();
+            let mut written = conversations.end_left(&query, left.clone()).await;
+            // From here on the next query may begin, and ends this one if it has to.
             drop(live);
+            for wait in LATER {
+                if !matches!(written, Err(ConversationError::Database(_))) {
+                    return;
+                }
+                tokio::time::sleep(wait).await;
+                written = conversations.end_left(&query, left.clone()).await;
+            }
+            tracing::warn!(%query, "could not end a query that was dropped");
         });
+    }
+}
+
+impl Conversations {
+    async fn end_left(&self, query: &QueryId, left: Left) -> Result<(), ConversationError> {
+        let id = query.clone();
+        let end = move |tx: &Tx<'_>| turn::end(tx, &id, left.state, Some(&left.reason));
+        self.write(end).await?;
+        self.inner.live.forget(query);
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ mod archives;
 mod chat;
 mod contexts;
 mod crashes;
+mod faults;
 mod methods;
 mod offline;
 mod queries;

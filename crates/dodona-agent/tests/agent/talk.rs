@@ -112,8 +112,27 @@ pub(crate) struct Talk {
     pub(crate) server: ModelServer,
     pub(crate) folder: TempDir,
     options: AgentOptions,
+    config: HubConfig,
     hub: Hub,
     project: Project,
+}
+
+/// What a test wants otherwise than usual.
+pub(crate) struct Setup {
+    pub(crate) provider: Provider,
+    /// Changes a model of this name: `main` or `other`.
+    pub(crate) model: fn(&str, &mut ModelConfig),
+    pub(crate) config: HubConfig,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            provider: Provider::OpenAi,
+            model: |_, _| {},
+            config: HubConfig::default(),
+        }
+    }
 }
 
 /// What an answer came to.
@@ -131,20 +150,30 @@ impl Talk {
     }
 
     pub(crate) async fn of(provider: Provider, change: impl FnOnce(&mut AgentOptions)) -> Self {
+        let setup = Setup {
+            provider,
+            ..Setup::default()
+        };
+        Self::set_up(setup, change).await
+    }
+
+    pub(crate) async fn set_up(setup: Setup, change: impl FnOnce(&mut AgentOptions)) -> Self {
         let server = ModelServer::strict().await;
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("orchard")).unwrap();
         let mut options = AgentOptions {
-            models: models(provider, &server.url()),
+            models: models(&setup, &server.url()),
             prompts: Some(folder.path().join("prompts")),
             ..AgentOptions::default()
         };
         change(&mut options);
-        let (hub, project) = start(&folder, &options).await;
+        let config = setup.config;
+        let (hub, project) = start(&folder, &options, &config).await;
         Self {
             server,
             folder,
             options,
+            config,
             hub,
             project,
         }
@@ -198,7 +227,7 @@ impl Talk {
     /// As a new process would find it.
     pub(crate) async fn restart(self) -> Self {
         self.hub.stop(Duration::from_secs(5)).await;
-        let (hub, project) = start(&self.folder, &self.options).await;
+        let (hub, project) = start(&self.folder, &self.options, &self.config).await;
         Self {
             hub,
             project,
@@ -208,9 +237,9 @@ impl Talk {
 }
 
 /// Two models at one server: `main` and `other`.
-fn models(provider: Provider, url: &str) -> Models {
+fn models(setup: &Setup, url: &str) -> Models {
     let model = |name: &str| {
-        let mut config = ModelConfig::new(provider, name);
+        let mut config = ModelConfig::new(setup.provider, name);
         config.base_url = Some(url.to_owned());
         config.key_env = Some("KEY".to_owned());
         config.retries = 0;
@@ -220,7 +249,9 @@ fn models(provider: Provider, url: &str) -> Models {
             cached_input: None,
             cache_write: None,
         });
-        (name.split('-').next().unwrap().to_owned(), config)
+        let name = name.split('-').next().unwrap();
+        (setup.model)(name, &mut config);
+        (name.to_owned(), config)
     };
     let configs = BTreeMap::from([model("main-1"), model("other-1")]);
     let environment = Arc::new(|_: &str| Some("secret".to_owned()));
@@ -229,11 +260,11 @@ fn models(provider: Provider, url: &str) -> Models {
     models
 }
 
-async fn start(folder: &TempDir, options: &AgentOptions) -> (Hub, Project) {
+async fn start(folder: &TempDir, options: &AgentOptions, config: &HubConfig) -> (Hub, Project) {
     let mut plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
     plugins.push(Arc::new(AgentPlugin::new(options.clone())) as Arc<dyn Plugin>);
     plugins.push(Arc::new(ToolsPlugin));
-    let hub = Hub::start(&folder.path().join("data"), HubConfig::default(), plugins)
+    let hub = Hub::start(&folder.path().join("data"), config.clone(), plugins)
         .await
         .unwrap();
     let root = folder.path().join("orchard");
