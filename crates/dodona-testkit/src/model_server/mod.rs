@@ -201,6 +201,11 @@ impl ModelServer {
         last.expect("a request has come")
     }
 
+    /// Forgets the requests so far, for whoever sends more than there is memory for.
+    pub fn forget(&self) {
+        self.lock().requests.clear();
+    }
+
     /// How many replies wait for a request.
     pub fn waiting(&self) -> usize {
         self.lock().replies.len()

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod agent;
 mod crash;
 mod faults;
 mod ledger;

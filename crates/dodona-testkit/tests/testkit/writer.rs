@@ -54,6 +54,28 @@ pub(crate) struct Run {
 
 /// Runs the writer, in a process group of its own, and ends it.
 pub(crate) fn run(command: &mut Command, until: Until) -> Run {
+    let ended = end(command, until);
+    Run {
+        said: ended.lines.iter().map(|line| parse(line)).collect(),
+        status: ended.status,
+        stderr: ended.stderr,
+        hung: ended.hung,
+    }
+}
+
+/// What came of any process.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// What it wrote, by line.
+    pub(crate) lines: Vec<String>,
+    pub(crate) status: ExitStatus,
+    pub(crate) stderr: String,
+    /// It had to be killed because it did not end.
+    pub(crate) hung: bool,
+}
+
+/// Runs a process in a process group of its own, and ends it.
+pub(crate) fn end(command: &mut Command, until: Until) -> Ended {
     let mut child = command
         .process_group(0)
         .stdin(Stdio::null())
@@ -73,8 +95,8 @@ pub(crate) fn run(command: &mut Command, until: Until) -> Run {
     // What it wrote before it died, it has acknowledged.
     said.extend(lines);
     let status = child.wait().unwrap();
-    Run {
-        said: said.iter().map(|line| parse(line)).collect(),
+    Ended {
+        lines: said,
         status,
         stderr: stderr.join().unwrap(),
         hung,
