@@ -36,7 +36,15 @@ pub enum ModelError {
         /// What to do.
         hint: String,
     },
-    /// Mend the configuration: the model, its address or an option.
+    /// Mend the configuration: the provider does not know the model, or there is no provider.
+    #[error("{reason}")]
+    NotFound {
+        /// What the provider said.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Mend the configuration: the address or an option.
     #[error("{reason}")]
     Settings {
         /// What is wrong.
@@ -76,7 +84,9 @@ impl ModelError {
     /// What to do about it, on a line of its own.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Key { hint, .. } | Self::Settings { hint, .. } => Some(hint),
+            Self::Key { hint, .. } | Self::NotFound { hint, .. } | Self::Settings { hint, .. } => {
+                Some(hint)
+            }
             _ => None,
         }
     }
@@ -88,6 +98,7 @@ impl ModelError {
             Self::Unavailable { reason, .. }
             | Self::TooLong { reason }
             | Self::Key { reason, .. }
+            | Self::NotFound { reason, .. }
             | Self::Settings { reason, .. }
             | Self::Rejected { reason, .. }
             | Self::BrokenOff { reason }

@@ -114,13 +114,15 @@ impl Link {
         self.key.load(&self.environment)
     }
 
-    /// Only here it is known which key was sent.
+    /// Only here it is known which key was sent. A key that could not even be read has its hint.
     pub(crate) fn with_hint(&self, failure: Failure) -> Failure {
         match failure {
-            Failure::Final(ModelError::Key { reason, .. }) => Failure::Final(ModelError::Key {
-                reason,
-                hint: self.key.hint(),
-            }),
+            Failure::Final(ModelError::Key { reason, hint }) if hint.is_empty() => {
+                Failure::Final(ModelError::Key {
+                    reason,
+                    hint: self.key.hint(),
+                })
+            }
             other => other,
         }
     }

@@ -11,6 +11,8 @@ use crate::error::ModelError;
 pub(crate) struct Address {
     /// Ends with a slash.
     base: Url,
+    /// The host, and the port where it is not the usual one.
+    host: String,
 }
 
 /// Whether conversations may cross a network unencrypted.
@@ -45,7 +47,10 @@ impl Address {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        let address = Self { base };
+        let address = Self {
+            host: host(&base),
+            base,
+        };
         if address.base.scheme() == "http" && plain == PlainHttp::Loopback && !address.is_loopback()
         {
             return Err(ModelError::Settings {
@@ -80,9 +85,18 @@ impl Address {
             .expect("a relative path joins any address with a host")
     }
 
-    /// The host, as it is shown.
+    /// The host, and the port where it is not the usual one.
     pub(crate) fn host(&self) -> &str {
-        self.base.host_str().unwrap_or_default()
+        &self.host
+    }
+}
+
+/// The host of an address, and the port where it is not the usual one.
+pub(crate) fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
     }
 }
 

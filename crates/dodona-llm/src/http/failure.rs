@@ -86,7 +86,8 @@ impl Failure {
     /// What a connection that failed means.
     pub(crate) fn of_transport(error: &reqwest::Error, host: &str) -> Self {
         let reason = if error.is_dns() {
-            format!("the name `{host}` is not found; is the network up, and `base_url` right?")
+            let (name, _) = host.split_once(':').unwrap_or((host, ""));
+            format!("the name `{name}` is not found; is the network up, and `base_url` right?")
         } else if error.is_timeout() {
             format!("`{host}` does not accept a connection in time")
         } else if error.is_connect() {
@@ -132,10 +133,12 @@ impl Failure {
             ),
             401 => Self::key(with("does not accept the key")),
             403 => Self::key(with("does not allow this with the key")),
-            404 => settings(
-                with("does not know the model, or the address is wrong"),
-                "`dodona models test` names the models there are; check `model` and `base_url`",
-            ),
+            404 => Self::Final(ModelError::NotFound {
+                reason: with("does not know the model, or the address is wrong"),
+                hint:
+                    "check `model` and `base_url`; `dodona models test` names the models there are"
+                        .to_owned(),
+            }),
             413 => Self::Final(ModelError::TooLong {
                 reason: with("does not take a request of this size"),
             }),

@@ -171,8 +171,8 @@ pub(crate) async fn body(mut response: Response, limit: u64) -> Result<Vec<u8>, 
 /// The next piece of a body as it arrives; none at its end.
 pub(crate) async fn next_chunk(response: &mut Response) -> Result<Option<Bytes>, Failure> {
     response.chunk().await.map_err(|error| {
-        let host = response.url().host_str().unwrap_or_default();
-        Failure::of_transport(&error.without_url(), host)
+        let host = address::host(response.url());
+        Failure::of_transport(&error.without_url(), &host)
     })
 }
 

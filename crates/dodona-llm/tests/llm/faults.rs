@@ -73,7 +73,7 @@ async fn what_no_second_try_would_mend_is_not_tried_again() {
     type Is = fn(&ModelError) -> bool;
     let too_long: Is = |error| matches!(error, ModelError::TooLong { .. });
     let key: Is = |error| matches!(error, ModelError::Key { .. });
-    let settings: Is = |error| matches!(error, ModelError::Settings { .. });
+    let not_found: Is = |error| matches!(error, ModelError::NotFound { .. });
     let rejected: Is = |error| matches!(error, ModelError::Rejected { .. });
     let overlong = [
         "This model's maximum context length is 8192 tokens.",
@@ -83,7 +83,7 @@ async fn what_no_second_try_would_mend_is_not_tried_again() {
     let mut cases: Vec<(u16, &str, Is)> = vec![
         (401, "no such key", key),
         (403, "not for you", key),
-        (404, "no such model", settings),
+        (404, "no such model", not_found),
         (413, "too much", too_long),
         (400, "bad temperature", rejected),
         (402, "no credit", rejected),
@@ -118,7 +118,7 @@ async fn an_unreachable_provider_is_said_to_be() {
         let said = ask(&*build(config), question("?")).await;
         let message = error(&said).to_string();
         assert!(
-            message.contains("no connection to `127.0.0.1`"),
+            message.contains("no connection to `127.0.0.1:"),
             "{message}"
         );
         assert_eq!(retries(&said).len(), 3);

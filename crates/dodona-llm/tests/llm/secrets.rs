@@ -83,6 +83,7 @@ async fn a_missing_key_is_named_and_nothing_is_sent() {
         let said = ask(&*model, question("?")).await;
         assert!(matches!(error(&said), ModelError::Key { .. }));
         assert!(error(&said).to_string().contains("NOT_SET is not set"));
+        assert!(error(&said).hint().unwrap().starts_with("set NOT_SET"));
         assert_eq!(server.requests().len(), 0);
     }
 }

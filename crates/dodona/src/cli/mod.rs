@@ -12,6 +12,7 @@ mod eval;
 mod index;
 mod init;
 mod methods;
+mod models;
 mod notes;
 mod open;
 mod search;
@@ -100,6 +101,7 @@ enum Command {
     Config(config::Config),
     Call(call::Call),
     Methods(methods::Methods),
+    Models(models::Models),
     Serve(serve::Serve),
     Open(open::Open),
     Calls(calls::Calls),
@@ -167,6 +169,7 @@ impl Cli {
             Command::Config(config) => config.run(&shell),
             Command::Call(call) => call.run(&shell).await,
             Command::Methods(methods) => methods.run(&shell).await,
+            Command::Models(models) => models.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,
             Command::Open(open) => open.run(&shell).await,
             Command::Calls(calls) => calls.run(&shell).await,

@@ -14,6 +14,7 @@ mod eval;
 mod harness;
 mod help;
 mod methods;
+mod models;
 mod notes;
 mod serve;
 mod settings;
