@@ -58,7 +58,7 @@ impl Expr {
         let trace = machine.into_trace();
         Explanation {
             result,
-            root: self.term(self.program.root, trace.as_ref()),
+            root: self.term(self.program.root, trace.as_deref()),
         }
     }
 

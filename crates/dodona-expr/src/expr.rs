@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::check::{self, Checked};
 use crate::error::{Error, ErrorKind, Fault, Span, Warning};
-use crate::eval::Machine;
+use crate::eval::{Machine, quick};
 use crate::ir::{Id, Op, Program};
 use crate::limits::Limits;
 use crate::schema::Schema;
@@ -79,6 +79,9 @@ impl Expr {
     ///
     /// As [`eval`](Self::eval).
     pub fn test(&self, scope: &dyn Scope) -> Result<bool, Error> {
+        if let Some(answer) = quick::truth(&self.program, scope, self.program.root) {
+            return Ok(answer);
+        }
         let mut machine = Machine::new(&self.program, scope, self.limits);
         machine
             .truth(self.program.root)

@@ -36,6 +36,7 @@ impl Program {
         at
     }
 
+    #[inline]
     pub(crate) fn op(&self, id: Id) -> &Op {
         &self.ops[id as usize]
     }
@@ -325,6 +326,12 @@ impl Op {
 }
 
 impl Terms {
+    /// The order for when only truth counts.
+    #[inline]
+    pub(crate) fn in_order(&self) -> &[Id] {
+        self.cheap_first.as_deref().unwrap_or(&self.written)
+    }
+
     fn map(&self, f: &mut dyn FnMut(Id) -> Id) -> Self {
         Self {
             written: self.written.iter().map(|&id| f(id)).collect(),

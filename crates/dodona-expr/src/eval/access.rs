@@ -2,12 +2,20 @@
 
 use super::Machine;
 use crate::error::{ErrorKind, Fault};
-use crate::ir::Id;
+use crate::ir::{Id, Op};
 use crate::value::{List, Text, Value, equals};
 
 impl<'a> Machine<'a> {
     /// `value.name`: the entry of a dict, the field of a record.
     pub(super) fn attribute(&mut self, value: Id, name: &str) -> Result<Value<'a>, Fault> {
+        // The variable of a loop is looked at where it is.
+        if let Op::Local(at) = self.program.op(value)
+            && let Some(Value::Dict(dict)) = self.locals.get(usize::from(*at))
+            && self.trace.is_none()
+            && let Some(found) = dict.get_str(name)
+        {
+            return Ok(found);
+        }
         match self.eval(value)? {
             Value::Dict(dict) => dict
                 .get_str(name)

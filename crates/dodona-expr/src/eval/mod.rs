@@ -4,6 +4,7 @@ mod access;
 mod calls;
 mod loops;
 pub(crate) mod operators;
+pub(crate) mod quick;
 mod trace;
 
 use crate::error::{ErrorKind, Fault};
@@ -23,7 +24,7 @@ pub(crate) struct Machine<'a> {
     locals: Vec<Value<'a>>,
     meter: Meter,
     /// What each node was, for those who want to know.
-    trace: Option<Trace<'a>>,
+    trace: Option<Box<Trace<'a>>>,
     /// The values of terms that several expressions have.
     shared: Vec<Option<Value<'a>>>,
 }
@@ -42,7 +43,7 @@ impl<'a> Machine<'a> {
 
     /// Remembers what each node was.
     pub(crate) fn traced(mut self) -> Self {
-        self.trace = Some(Trace::new(self.program.ops.len()));
+        self.trace = Some(Box::new(Trace::new(self.program.ops.len())));
         self
     }
 
@@ -52,7 +53,7 @@ impl<'a> Machine<'a> {
         self
     }
 
-    pub(crate) fn into_trace(self) -> Option<Trace<'a>> {
+    pub(crate) fn into_trace(self) -> Option<Box<Trace<'a>>> {
         self.trace
     }
 
@@ -88,14 +89,17 @@ impl<'a> Machine<'a> {
             Op::Not(inner) => Ok(!self.truth(*inner)?),
             Op::And(terms) => self.truth_of(terms, false),
             Op::Or(terms) => self.truth_of(terms, true),
+            Op::Shared(at, inner) => match self.shared.get(*at as usize) {
+                Some(Some(value)) => Ok(value.is_truthy()),
+                _ => Ok(self.shared(*at, *inner)?.is_truthy()),
+            },
             _ => Ok(self.eval(id)?.is_truthy()),
         }
     }
 
     /// Stops at the first term that is `decisive`.
     fn truth_of(&mut self, terms: &'a Terms, decisive: bool) -> Result<bool, Fault> {
-        let order = terms.cheap_first.as_ref().unwrap_or(&terms.written);
-        for &term in order {
+        for &term in terms.in_order() {
             if self.truth(term)? == decisive {
                 return Ok(decisive);
             }
@@ -182,11 +186,25 @@ impl<'a> Machine<'a> {
         Ok(value)
     }
 
-    #[inline]
     fn compare_nodes(&mut self, op: CompareOp, left: Id, right: Id) -> Result<bool, Fault> {
+        let program: &'a Program = self.program;
+        // Most comparisons are with a constant, which need not be taken out of its place.
+        let constant = match program.op(right) {
+            Op::Constant(at) if self.trace.is_none() => &program.constants[*at as usize],
+            _ => {
+                let left = self.eval(left)?;
+                let right = self.eval(right)?;
+                return self.compare(op, &left, &right);
+            }
+        };
+        if let Op::Field(slot) = program.op(left)
+            && let Some(answer) = quick::field_with(self.scope, *slot, op, constant)
+        {
+            self.meter.work(1)?;
+            return Ok(answer);
+        }
         let left = self.eval(left)?;
-        let right = self.eval(right)?;
-        self.compare(op, &left, &right)
+        self.compare(op, &left, constant)
     }
 
     #[inline]

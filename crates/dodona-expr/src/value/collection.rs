@@ -44,6 +44,29 @@ pub trait Mapping: Send + Sync {
     }
 }
 
+/// A list of the host's records.
+impl<T: Mapping> Sequence for Vec<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Value<'_>> {
+        let record = self.as_slice().get(index)?;
+        Some(Value::mapping(record))
+    }
+}
+
+/// A list of the host's texts.
+impl Sequence for Vec<String> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Value<'_>> {
+        self.as_slice().get(index).map(|text| Value::str(text))
+    }
+}
+
 /// A list, in one of its forms.
 #[derive(Clone)]
 pub enum List<'a> {

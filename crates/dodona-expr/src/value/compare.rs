@@ -156,7 +156,8 @@ impl Asked {
         }
     }
 
-    fn holds(self, order: Ordering) -> bool {
+    #[inline]
+    pub(crate) fn holds(self, order: Ordering) -> bool {
         match self {
             Self::Less => order.is_lt(),
             Self::LessEqual => order.is_le(),
