@@ -1,9 +1,11 @@
 //! The commands. Each is one file whose doc comment is its help.
 
+mod answer;
 mod ask;
 mod call;
 mod calls;
 mod cancel;
+mod chat;
 mod completions;
 mod config;
 mod contexts;
@@ -14,6 +16,7 @@ mod init;
 mod methods;
 mod notes;
 mod open;
+mod prompt;
 mod search;
 mod serve;
 mod token;
@@ -40,6 +43,7 @@ const STYLES: Styles = Styles::styled()
 const EXAMPLES: &str = "\
 Examples:
   dodona ask \"How are rules evaluated?\"
+  dodona chat                          question after question
   dodona search \"journal recovery\"     passages of notes, code and history
   dodona methods                       what can be called
   dodona call echo.say text=hello      call it
@@ -91,10 +95,12 @@ enum When {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ask(ask::Ask),
+    Chat(chat::Chat),
     Search(search::Search),
     Notes(notes::Notes),
     Contexts(contexts::Contexts),
     Usage(usage::Usage),
+    Prompt(prompt::Prompt),
     Index(index::Index),
     Init(init::Init),
     Config(config::Config),
@@ -158,10 +164,12 @@ impl Cli {
         };
         match self.command {
             Command::Ask(ask) => ask.run(&shell).await,
+            Command::Chat(chat) => chat.run(&shell).await,
             Command::Search(search) => search.run(&shell).await,
             Command::Notes(notes) => notes.run(&shell).await,
             Command::Contexts(contexts) => contexts.run(&shell).await,
             Command::Usage(usage) => usage.run(&shell).await,
+            Command::Prompt(prompt) => prompt.run(&shell).await,
             Command::Index(index) => index.run(&shell).await,
             Command::Init(init) => init.run(&shell),
             Command::Config(config) => config.run(&shell),
