@@ -73,8 +73,9 @@ fn message(given: Option<String>) -> Result<String, Failure> {
     let text = match given {
         Some(question) if question != "-" => question,
         None if io::stdin().is_terminal() => {
-            return Err(Failure::usage("there is no question")
-                .hint("write `dodona ask \"How does it work?\"`, or `dodona chat` to ask several"));
+            return Err(Failure::usage("there is no question").hint(
+                "write `dodona ask \"How does it work?\"`, or `dodona chat` to ask several",
+            ));
         }
         _ => read(io::stdin().lock())?,
     };

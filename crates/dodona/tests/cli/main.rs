@@ -7,6 +7,9 @@
 
 mod ask;
 mod call;
+mod chat;
+#[cfg(target_os = "linux")]
+mod chat_terminal;
 mod completions;
 mod contexts;
 mod doctor;
@@ -14,7 +17,11 @@ mod eval;
 mod harness;
 mod help;
 mod methods;
+mod model;
 mod notes;
+mod prompt;
+#[cfg(target_os = "linux")]
+mod pty;
 mod serve;
 mod settings;
 #[cfg(unix)]

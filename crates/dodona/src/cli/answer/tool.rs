@@ -100,8 +100,7 @@ mod tests {
     #[test]
     fn what_went_wrong_is_told() {
         let call = json!({"id": "a", "name": "nosuch", "method": null, "arguments": "{"});
-        let result =
-            json!({"id": "a", "ending": "error", "error": "there is no such tool", "duration_ms": 0});
+        let result = json!({"id": "a", "ending": "error", "error": "there is no such tool", "duration_ms": 0});
         assert_eq!(
             line(&call, &result, None),
             "› nosuch · 0 ms · error: there is no such tool"
@@ -113,7 +112,8 @@ mod tests {
     #[test]
     fn a_line_stays_within_the_terminal() {
         let call = json!({"id": "a", "name": "x", "method": "code.search", "arguments": {"query": "q".repeat(200)}});
-        let result = json!({"id": "a", "ending": "error", "error": "e".repeat(200), "duration_ms": 7});
+        let result =
+            json!({"id": "a", "ending": "error", "error": "e".repeat(200), "duration_ms": 7});
         let line = line(&call, &result, Some(80));
         assert!(line.chars().count() <= 80, "{line}");
         assert!(line.contains(" · error: e"), "{line}");

@@ -61,9 +61,14 @@ impl Talk<'_> {
     }
 
     async fn choose_context(&mut self, name: Option<String>) -> Result<(), Failure> {
-        if let Some(name) = name {
-            let _: Value = self.call("agent.show", json!({ "context_id": name })).await?;
-            self.context = Some(name).filter(|name| name != DEFAULT);
+        // The default one need not be there yet: a question begins it.
+        if name.as_deref() == Some(DEFAULT) {
+            self.context = None;
+        } else if let Some(name) = name {
+            let _: Value = self
+                .call("agent.show", json!({ "context_id": name }))
+                .await?;
+            self.context = Some(name);
         }
         print(&format!("conversation {}\n", one_line(self.named())))
     }
@@ -114,7 +119,11 @@ fn help(paint: Paint) -> String {
     let mut text = String::new();
     for (name, wants, about) in COMMANDS {
         let typed = format!("/{name} {wants}");
-        let _ = writeln!(text, "  {}  {about}", paint.code(format_args!("{typed:16}")));
+        let _ = writeln!(
+            text,
+            "  {}  {about}",
+            paint.code(format_args!("{typed:16}"))
+        );
     }
     text.push_str(
         "A line that ends in \\ goes on in the next, and so does a block between lines of ```.\n\

@@ -137,10 +137,7 @@ mod tests {
         assert_eq!(Entry::read(" \n"), Entry::Empty);
         let meant = Some("context");
         let word = "contxt".to_owned();
-        assert_eq!(
-            Entry::read("/contxt login"),
-            Entry::Unknown { word, meant }
-        );
+        assert_eq!(Entry::read("/contxt login"), Entry::Unknown { word, meant });
     }
 
     #[test]

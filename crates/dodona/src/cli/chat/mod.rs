@@ -89,10 +89,11 @@ impl Talk<'_> {
         greet();
         loop {
             self.shell.interrupt.again();
+            let prompt = self.prompt();
             let line = tokio::select! {
                 biased;
                 () = self.shell.interrupt.ended() => Line::End,
-                line = lines.next(&self.prompt()) => line?,
+                line = lines.next(&prompt) => line?,
             };
             let entry = match line {
                 Line::Text(text) => Entry::read(&text),
