@@ -126,7 +126,7 @@ fn help(paint: Paint) -> String {
         );
     }
     text.push_str(
-        "A line that ends in \\ goes on in the next, and so does a block between lines of ```.\n\
+        "A line that ends in \\ goes on in the next; so does a block between lines of ```.\n\
          Ctrl-C stops an answer.\n",
     );
     text
