@@ -6,7 +6,6 @@ mod history;
 mod lines;
 
 use std::io;
-use std::time::Duration;
 
 use clap::Args;
 use dodona_proto::ExitKind;
@@ -204,7 +203,6 @@ fn summary(answer: &Answer) -> String {
     if let Some(micros) = response.cost_micros.filter(|micros| *micros > 0) {
         parts.push(command::dollars(micros));
     }
-    let time = |time: Duration| quantity::show_elapsed(time);
-    parts.push(time(answer.total));
+    parts.push(quantity::show_elapsed(answer.total));
     parts.join(" · ")
 }
