@@ -280,6 +280,7 @@ impl Guard {
                 error: error.message.clone(),
                 code: error.code.clone(),
                 recoverable: false,
+                hint: error.hint_text().map(str::to_owned),
             };
             // Where not even this can be stored, the terminal says what there is to say.
             let _ = self.node.send_error(body).await;

@@ -51,6 +51,9 @@ pub enum ItemBody {
         code: ErrorCode,
         /// Whether the call goes on.
         recoverable: bool,
+        /// The next thing to try, for people, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
     },
     /// The end. Exactly one per call, and its last item.
     Done {

@@ -54,6 +54,15 @@ impl Failure {
         Self::new(ExitKind::Usage, message)
     }
 
+    /// What an item of a call says.
+    pub(crate) fn item(code: &ErrorCode, error: String, hint: Option<String>) -> Self {
+        Self::Said {
+            message: error,
+            hint,
+            exit: code.exit(),
+        }
+    }
+
     /// Adds the next thing to try.
     pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
         if let Self::Said { hint, .. } = &mut self {
@@ -70,6 +79,14 @@ impl Failure {
                 ExitKind::Storage,
                 format!("could not write the output: {error}"),
             ),
+        }
+    }
+
+    /// The exit code's kind.
+    pub(crate) fn exit(&self) -> Option<ExitKind> {
+        match self {
+            Self::Said { exit, .. } | Self::Drawn { exit, .. } | Self::Told(exit) => Some(*exit),
+            Self::Unread => None,
         }
     }
 

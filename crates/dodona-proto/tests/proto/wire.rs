@@ -41,8 +41,18 @@ fn items_are_flat_objects_and_read_back() {
                 error: "no".into(),
                 code: ErrorCode::Denied,
                 recoverable: true,
+                hint: None,
             },
             json!({"error": "no", "code": "policy.denied", "recoverable": true}),
+        ),
+        (
+            ItemBody::Error {
+                error: "no".into(),
+                code: ErrorCode::Denied,
+                recoverable: false,
+                hint: Some("ask nicely".into()),
+            },
+            json!({"error": "no", "code": "policy.denied", "recoverable": false, "hint": "ask nicely"}),
         ),
         (
             ItemBody::Done {

@@ -89,7 +89,14 @@ impl RemoteStream {
                     error,
                     code,
                     recoverable: false,
-                } => failure = Some(CallError::new(code, error)),
+                    hint,
+                } => {
+                    let error = CallError::new(code, error);
+                    failure = Some(match hint {
+                        Some(hint) => error.hint(hint),
+                        None => error,
+                    });
+                }
                 ItemBody::Done { status, reason } if status != DoneStatus::Complete => {
                     let reason = reason.unwrap_or_else(|| status.as_str().to_owned());
                     return Err(

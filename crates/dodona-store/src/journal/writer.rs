@@ -85,7 +85,11 @@ impl StreamWriter {
         match &mut body {
             ItemBody::Progress { message, .. } => self.journal.redact_text(message),
             ItemBody::Data { data, .. } => self.journal.redact(data),
-            ItemBody::Error { error, .. } => self.journal.redact_text(error),
+            ItemBody::Error { error, hint, .. } => {
+                self.journal.redact_text(error);
+                hint.iter_mut()
+                    .for_each(|hint| self.journal.redact_text(hint));
+            }
             ItemBody::Done { .. } => {}
         }
         let body = Body::from_item(body).expect("a JSON value can always be written as JSON");

@@ -93,7 +93,8 @@ impl Index {
                         error,
                         code,
                         recoverable: false,
-                    } => failure = Some(Failure::new(code.exit(), error)),
+                        hint,
+                    } => failure = Some(Failure::item(&code, error, hint)),
                     _ => {}
                 }
             }

@@ -1,9 +1,11 @@
 //! The commands. Each is one file whose doc comment is its help.
 
+mod answer;
 mod ask;
 mod call;
 mod calls;
 mod cancel;
+mod chat;
 mod completions;
 mod config;
 mod contexts;
@@ -15,6 +17,7 @@ mod methods;
 mod models;
 mod notes;
 mod open;
+mod prompt;
 mod search;
 mod serve;
 mod token;
@@ -41,6 +44,7 @@ const STYLES: Styles = Styles::styled()
 const EXAMPLES: &str = "\
 Examples:
   dodona ask \"How are rules evaluated?\"
+  dodona chat                          question after question
   dodona search \"journal recovery\"     passages of notes, code and history
   dodona methods                       what can be called
   dodona call echo.say text=hello      call it
@@ -92,10 +96,12 @@ enum When {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ask(ask::Ask),
+    Chat(chat::Chat),
     Search(search::Search),
     Notes(notes::Notes),
     Contexts(contexts::Contexts),
     Usage(usage::Usage),
+    Prompt(prompt::Prompt),
     Index(index::Index),
     Init(init::Init),
     Config(config::Config),
@@ -160,10 +166,12 @@ impl Cli {
         };
         match self.command {
             Command::Ask(ask) => ask.run(&shell).await,
+            Command::Chat(chat) => chat.run(&shell).await,
             Command::Search(search) => search.run(&shell).await,
             Command::Notes(notes) => notes.run(&shell).await,
             Command::Contexts(contexts) => contexts.run(&shell).await,
             Command::Usage(usage) => usage.run(&shell).await,
+            Command::Prompt(prompt) => prompt.run(&shell).await,
             Command::Index(index) => index.run(&shell).await,
             Command::Init(init) => init.run(&shell),
             Command::Config(config) => config.run(&shell),

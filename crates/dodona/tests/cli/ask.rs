@@ -1,11 +1,14 @@
 //! `dodona ask`, `dodona search` and `dodona index`.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
+use dodona_testkit::model_server::{Gate, Reply, Step};
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use crate::harness::{Home, assert_shown};
+use crate::model::Model;
 
 /// A project beside the home, and the name of its directory.
 fn project(home: &Home) -> &'static str {
@@ -79,6 +82,136 @@ fn an_answer_is_one_object_for_programs() {
     assert_eq!(source["hash"].as_str().unwrap().len(), 64);
     assert_eq!(answer["model"], "offline");
     assert!(answer["timings"]["total_ms"].is_u64());
+}
+
+#[test]
+fn text_goes_through_a_pipe_as_it_comes() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    let gate = Gate::new();
+    model.says(Reply::stream().add_text("Hel").wait(&gate).add_text("lo."));
+    let mut child = home.command(&["ask", "Hi"]).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut first = [0; 3];
+    stdout.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"Hel");
+    gate.open();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "lo.\n");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn only_the_answer_and_its_sources_go_to_standard_output() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    model.says(
+        Reply::stream()
+            .reasoning("Nobody need see this.")
+            .tool_call("a", "vault_search", &[r#"{"query":"login"}"#])
+            .tool_call("b", "nosuch", &["{}"]),
+    );
+    model.says(Reply::text("Login issues a token [1].\n\nIt is fast."));
+    let asked = home.run(&["ask", "--project", project(&home), "How does login work?"]);
+    assert_eq!(
+        asked.stdout,
+        "Login issues a token [1].\n\nIt is fast.\n  [1] docs/login.md:1-3  Login\n"
+    );
+    let told: Vec<&str> = asked.stderr.lines().collect();
+    assert_eq!(told.len(), 3, "{}", asked.stderr);
+    assert!(told[0].starts_with("› vault.search \"login\" · "));
+    assert!(told[1].starts_with("› nosuch · ") && told[1].contains(" · error: "));
+    assert_eq!(told[2], "note: one paragraph cites nothing");
+}
+
+#[test]
+fn what_a_model_says_before_it_looks_is_another_paragraph() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    let look = Reply::stream().add_text("Let me see.");
+    model.says(look.tool_call("a", "vault_search", &[r#"{"query":"login"}"#]));
+    model.says(Reply::text("Nothing."));
+    let asked = home.run(&["ask", "Where is login?"]);
+    assert_eq!(asked.stdout, "Let me see.\n\nNothing.\n");
+}
+
+#[test]
+fn programs_learn_what_an_answer_took() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    model.says(Reply::text("Because.").usage(1000, 200, 0));
+    home.run(&["contexts", "new", "why"]);
+    let arguments = [
+        "ask",
+        "Why?",
+        "--json",
+        "--context",
+        "why",
+        "--model",
+        "other",
+        "--no-tools",
+    ];
+    let asked = home.run(&arguments);
+    assert_eq!(asked.stderr, "");
+    let answer: Value = serde_json::from_str(&asked.stdout).unwrap();
+    assert_eq!(answer["answer"], "Because.");
+    assert_eq!(answer["model"], "other");
+    assert_eq!(answer["usage"]["input_tokens"], 1000);
+    assert_eq!(answer["cost_micros"], 1400);
+    assert_eq!(answer["uncited"], json!(["Because."]));
+    assert_eq!(answer["truncated"], false);
+    assert!(answer["timings"]["first_text_ms"].is_u64());
+    assert_eq!(answer["query_id"].as_str().unwrap().len(), 36);
+    let sent = &model.requests()[0];
+    assert_eq!(sent["model"], "other-1");
+    assert!(sent.get("tools").is_none(), "{}", sent["tools"]);
+    let shown = home.run(&["contexts", "show", "why", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["context"]["id"], answer["context_id"]);
+}
+
+#[test]
+fn a_question_is_read_from_standard_input() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    for arguments in [&["ask"][..], &["ask", "-"]] {
+        model.says(Reply::text("Yes."));
+        let asked = home.run_with_input(arguments, "Is it\nso?\n");
+        assert_eq!(asked.stdout, "Yes.\n", "{}", asked.stderr);
+        assert_eq!(model.question(), "Is it\nso?");
+    }
+    assert_shown("ask_empty", &home.run(&["ask"]));
+}
+
+#[test]
+fn what_goes_wrong_is_told_with_the_next_thing_to_try() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    model.says(Reply::status(401).message("bad key"));
+    assert_shown("ask_wrong_key", &home.run(&["ask", "Hi"]));
+    assert_shown(
+        "ask_unknown_model",
+        &home.run(&["ask", "Hi", "--model", "mian"]),
+    );
+    assert_shown(
+        "ask_unknown_context",
+        &home.run(&["ask", "Hi", "--context", "nosuch"]),
+    );
+}
+
+#[test]
+fn an_answer_that_was_cut_off_says_so() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    let cut = Reply::text("It is because").step(Step::StopReason("length".to_owned()));
+    model.says(cut);
+    let asked = home.run(&["ask", "Why?", "--no-tools"]);
+    assert_eq!(asked.stdout, "It is because\n");
+    assert_eq!(
+        asked.stderr,
+        "note: the answer was cut off: the model came to its limit\n"
+    );
 }
 
 #[test]

@@ -13,6 +13,12 @@ fn call_explains_parameters_and_exit_codes() {
 }
 
 #[test]
+fn ask_and_chat_say_how_they_are_used() {
+    check("help_ask", &["ask", "--help"]);
+    check("help_chat", &["chat", "--help"]);
+}
+
+#[test]
 fn methods_has_examples() {
     check("help_methods", &["methods", "--help"]);
 }

@@ -7,6 +7,9 @@
 
 mod ask;
 mod call;
+mod chat;
+#[cfg(target_os = "linux")]
+mod chat_terminal;
 mod completions;
 mod contexts;
 mod doctor;
@@ -15,7 +18,11 @@ mod harness;
 mod help;
 mod methods;
 mod models;
+mod model;
 mod notes;
+mod prompt;
+#[cfg(target_os = "linux")]
+mod pty;
 mod serve;
 mod settings;
 #[cfg(unix)]

@@ -67,11 +67,14 @@ fn body() -> impl Strategy<Value = ItemBody> {
                 percentage,
             }
         });
-    let error = (any::<String>(), any::<bool>()).prop_map(|(error, recoverable)| ItemBody::Error {
-        error,
-        code: ErrorCode::Storage,
-        recoverable,
-    });
+    let error = (any::<String>(), any::<bool>(), any::<Option<String>>()).prop_map(
+        |(error, recoverable, hint)| ItemBody::Error {
+            error,
+            code: ErrorCode::Storage,
+            recoverable,
+            hint,
+        },
+    );
     prop_oneof![6 => delta, 2 => data, 1 => progress, 1 => error]
 }
 

@@ -47,6 +47,7 @@ async fn what_is_written_has_no_secret_in_it_wherever_it_stood() {
         error: text.clone(),
         code: ErrorCode::Internal,
         recoverable: false,
+        hint: Some(text.clone()),
     };
     tape.send(&[], error).await;
     tape.writer.end(

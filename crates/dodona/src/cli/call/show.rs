@@ -155,10 +155,15 @@ impl Human {
                 }
             }
             ItemBody::Data { data, .. } => self.data(&path, data, text),
-            ItemBody::Error { error, code, .. } => {
+            ItemBody::Error {
+                error, code, hint, ..
+            } => {
                 let (label, error) = (self.err.bad("error:"), harmless(error));
                 let place = self.err.dim(format!("({path}, {code})"));
-                let line = format!("{label} {error} {place}");
+                let mut line = format!("{label} {error} {place}");
+                if let Some(hint) = hint {
+                    let _ = write!(line, "\n{} {}", self.err.code("hint:"), harmless(hint));
+                }
                 self.aside(text, &line)?;
             }
             ItemBody::Done { status, reason } => {

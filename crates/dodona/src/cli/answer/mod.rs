@@ -1,0 +1,198 @@
+//! Asking a question and showing the answer as it comes, for `dodona ask` and `dodona chat`.
+
+mod screen;
+mod tool;
+
+use std::time::{Duration, Instant};
+
+use dodona_hub::CancelTarget;
+use dodona_proto::{DoneStatus, ExitKind, Item, ItemBody, Source, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::session::{Ask, Items, Session};
+use crate::shell::Shell;
+pub(super) use screen::{Form, Screen};
+
+/// What to ask, and how.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    /// The question itself.
+    pub(super) message: String,
+    /// The conversation, by name or id; the default one without.
+    pub(super) context: Option<String>,
+    /// The model, by its name in the settings; the default one without.
+    pub(super) model: Option<String>,
+    /// Whether the model is offered tools.
+    pub(super) tools: bool,
+}
+
+/// The last item of an answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Response {
+    #[serde(rename(serialize = "answer"))]
+    pub(super) text: String,
+    pub(super) sources: Vec<Source>,
+    pub(super) uncited: Vec<String>,
+    pub(super) truncated: bool,
+    pub(super) model: String,
+    pub(super) turns: u32,
+    pub(super) usage: Usage,
+    pub(super) cost_micros: Option<u64>,
+    pub(super) query_id: String,
+    pub(super) context_id: String,
+}
+
+/// An answer, and how long it took.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) response: Response,
+    /// Until its first text.
+    pub(super) first_text: Option<Duration>,
+    /// Until its end.
+    pub(super) total: Duration,
+}
+
+impl Answer {
+    /// As one object.
+    pub(super) fn to_json(&self) -> Value {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let mut answer = json!(self.response);
+        answer["timings"] = json!({
+            "first_text_ms": self.first_text.map(millis),
+            "total_ms": millis(self.total),
+        });
+        answer
+    }
+}
+
+impl Question {
+    fn params(&self) -> Value {
+        let mut params = json!({ "message": self.message, "tools": self.tools });
+        if let Some(context) = &self.context {
+            params["context_id"] = json!(context);
+        }
+        if let Some(model) = &self.model {
+            params["model"] = json!(model);
+        }
+        params
+    }
+}
+
+/// Asks, and shows what comes on the screen. An interrupt stops the query.
+pub(super) async fn ask(
+    session: &Session,
+    shell: &Shell,
+    question: &Question,
+    screen: &mut Screen,
+) -> Result<Answer, Failure> {
+    let began = Instant::now();
+    screen.waiting();
+    let asked = tokio::select! {
+        biased;
+        asked = session.open(Ask::new("agent.chat", question.params())) => asked,
+        () = shell.interrupt.requested() => {
+            screen.end();
+            return Err(shell.cancelled(Some(began.elapsed())));
+        }
+    };
+    let mut items = asked.inspect_err(|_| screen.end())?;
+    let mut story = Story::new(began);
+    let told = follow(session, shell, &mut items, &mut story, screen).await;
+    screen.end();
+    if told.is_err() {
+        // Nobody sees what it does any more, and a server would go on with it.
+        let _ = session.cancel(&CancelTarget::Stream(items.stream())).await;
+    }
+    told?;
+    story.end(shell)
+}
+
+async fn follow(
+    session: &Session,
+    shell: &Shell,
+    items: &mut Items,
+    story: &mut Story,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let mut stopping = false;
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = shell.interrupt.requested(), if !stopping => {
+                stopping = true;
+                // One that has just ended is not found, which is as well.
+                let _ = session.cancel(&CancelTarget::Stream(items.stream())).await;
+                continue;
+            }
+            next = items.next() => next?,
+        };
+        let Some(next) = next else { return Ok(()) };
+        for item in next {
+            let item = item
+                .to_item()
+                .map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
+            story.note(&item);
+            screen.item(&item)?;
+        }
+    }
+}
+
+/// What the items of an answer come to.
+struct Story {
+    began: Instant,
+    first_text: Option<Duration>,
+    response: Option<Response>,
+    failure: Option<Failure>,
+    status: Option<DoneStatus>,
+}
+
+impl Story {
+    fn new(began: Instant) -> Self {
+        Self {
+            began,
+            first_text: None,
+            response: None,
+            failure: None,
+            status: None,
+        }
+    }
+
+    fn note(&mut self, item: &Item) {
+        if item.call_id.depth() > 0 {
+            return;
+        }
+        match &item.body {
+            ItemBody::Data { content_type, data } => match content_type.as_ref() {
+                "TextDelta" => {
+                    self.first_text.get_or_insert(self.began.elapsed());
+                }
+                "AgentResponse" => self.response = Response::deserialize(data).ok(),
+                _ => {}
+            },
+            ItemBody::Error {
+                error,
+                code,
+                recoverable: false,
+                hint,
+            } => self.failure = Some(Failure::item(code, error.clone(), hint.clone())),
+            ItemBody::Done { status, .. } => self.status = Some(*status),
+            _ => {}
+        }
+    }
+
+    fn end(self, shell: &Shell) -> Result<Answer, Failure> {
+        let total = self.began.elapsed();
+        match (self.status, self.response, self.failure) {
+            (Some(DoneStatus::Complete), Some(response), _) => Ok(Answer {
+                response,
+                first_text: self.first_text,
+                total,
+            }),
+            (Some(DoneStatus::Cancelled), ..) => Err(shell.cancelled(Some(total))),
+            (.., Some(failure)) => Err(failure),
+            _ => Err(Failure::new(ExitKind::Failed, "the answer broke off")),
+        }
+    }
+}
