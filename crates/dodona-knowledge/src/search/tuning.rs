@@ -8,29 +8,29 @@ pub(super) const BODY: usize = 4;
 
 /// How much each sign of relevance counts.
 #[derive(Debug, Clone)]
-pub(super) struct Tuning {
+pub struct Tuning {
     /// What an occurrence in a field is worth, against one in the body.
-    pub(super) boost: [f32; FIELDS],
+    pub boost: [f32; FIELDS],
     /// How much a field's length counts against it.
-    pub(super) length: [f32; FIELDS],
+    pub length: [f32; FIELDS],
     /// How soon more occurrences stop counting.
-    pub(super) saturation: f32,
+    pub saturation: f32,
     /// An identifier as a whole, beside its parts.
-    pub(super) whole: f32,
+    pub whole: f32,
     /// Neighbouring words written together.
-    pub(super) joined: f32,
+    pub joined: f32,
     /// The short or long form of a word.
-    pub(super) short: f32,
+    pub short: f32,
     /// A longer word that begins with the last one, if that one exists, and if it does not.
-    pub(super) prefix: [f32; 2],
+    pub prefix: [f32; 2],
     /// All terms present.
-    pub(super) coverage: f32,
+    pub coverage: f32,
     /// Neighbours in the question that are neighbours in the passage.
-    pub(super) proximity: f32,
+    pub proximity: f32,
     /// A symbol that is exactly what was asked.
-    pub(super) name: f32,
+    pub name: f32,
     /// How many candidates are looked at closely.
-    pub(super) candidates: usize,
+    pub candidates: usize,
 }
 
 impl Default for Tuning {
