@@ -4,13 +4,15 @@
 //! a term found in four fields does not count as four terms. On top come the share of the
 //! question that is present, neighbours that stay neighbours, and a symbol with the very name.
 
+use std::collections::HashMap;
+
 use tantivy::postings::Postings;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, Term};
 
 use super::query::{Plan, Unit};
-use super::schema::Fields;
-use super::tuning::{BODY, FIELDS, Tuning};
+use super::schema::{FILE, Fields};
+use super::tuning::{BODY, FIELDS, SYMBOL, Tuning};
 
 /// How far from the asked distance two words still count as neighbours.
 const NEAR: u32 = 4;
@@ -26,6 +28,11 @@ struct Seen {
     positions: Vec<Vec<u32>>,
     /// What the symbol's name earned.
     name: f32,
+    /// The file it is in.
+    file: u64,
+    /// Which units the symbol has, and how many words.
+    in_symbol: Vec<bool>,
+    symbol_length: u32,
 }
 
 /// Scores candidates, which come sorted by address.
@@ -46,7 +53,7 @@ pub(super) fn score(
         .iter()
         .map(|all| all.iter().copied().fold(0.0, f32::max))
         .collect();
-    let mut scored = Vec::with_capacity(candidates.len());
+    let mut all = Vec::with_capacity(candidates.len());
     for group in candidates.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
         let mut look = Look {
             segment: searcher.segment_reader(group[0].segment_ord),
@@ -62,10 +69,30 @@ pub(super) fn score(
         for (name, sure) in &plan.names {
             look.name(name, *sure)?;
         }
-        let total = look.seen.iter();
-        scored.extend(total.map(|seen| (sum(seen, plan, &rarity, tuning), seen.address)));
+        look.files()?;
+        all.append(&mut look.seen);
     }
-    Ok(scored)
+    let files = files(&all);
+    let scored = all.iter().map(|seen| {
+        let around: f32 = files.get(&seen.file).map_or(0.0, |best| best.iter().sum());
+        let score = sum(seen, plan, &rarity, tuning) + tuning.file * around;
+        (score, seen.address)
+    });
+    Ok(scored.collect())
+}
+
+/// What each unit earned at best in each file.
+fn files(all: &[Seen]) -> HashMap<u64, Vec<f32>> {
+    let mut files: HashMap<u64, Vec<f32>> = HashMap::new();
+    for seen in all {
+        let best = files
+            .entry(seen.file)
+            .or_insert_with(|| vec![0.0; seen.earned.len()]);
+        for (best, earned) in best.iter_mut().zip(&seen.earned) {
+            *best = best.max(*earned);
+        }
+    }
+    files
 }
 
 fn blank(group: &[DocAddress], units: usize) -> Vec<Seen> {
@@ -74,6 +101,9 @@ fn blank(group: &[DocAddress], units: usize) -> Vec<Seen> {
         earned: vec![0.0; units],
         positions: vec![Vec::new(); units],
         name: 0.0,
+        file: 0,
+        in_symbol: vec![false; units],
+        symbol_length: 0,
     };
     group.iter().map(one).collect()
 }
@@ -203,11 +233,24 @@ impl Look<'_> {
             }
             let length = norms.fieldnorm(doc) as f32 / self.stats.average[at];
             *weight += boost * postings.term_freq() as f32 / (1.0 - b + b * length);
+            if at == SYMBOL {
+                seen.in_symbol[index] = true;
+                seen.symbol_length = norms.fieldnorm(doc);
+            }
             if unit.place.is_some() {
                 postings.positions(&mut buffer);
                 let shift = (at as u32) << FIELD_SHIFT;
                 seen.positions[index].extend(buffer.iter().map(|p| shift + p));
             }
+        }
+        Ok(())
+    }
+
+    /// Notes which file each candidate is in.
+    fn files(&mut self) -> tantivy::Result<()> {
+        let column = self.segment.fast_fields().u64(FILE)?;
+        for seen in &mut self.seen {
+            seen.file = column.first(seen.address.doc_id).unwrap_or_default();
         }
         Ok(())
     }
@@ -258,6 +301,25 @@ fn sum(seen: &Seen, plan: &Plan, rarity: &[f32], tuning: &Tuning) -> f32 {
     terms * (1.0 + tuning.coverage * share * share)
         + tuning.proximity * near
         + tuning.name * seen.name
+        + tuning.named * named(seen, plan, rarity)
+}
+
+/// How rare the words are that the symbol shares with the question, by the share of its words
+/// that they are.
+fn named(seen: &Seen, plan: &Plan, rarity: &[f32]) -> f32 {
+    let hits =
+        (0..plan.units.len()).filter(|i| seen.in_symbol[*i] && plan.units[*i].place.is_some());
+    let (mut count, mut worth) = (0, 0.0);
+    for index in hits {
+        count += 1;
+        worth += rarity[index];
+    }
+    // An identifier of several parts is there as a whole, too.
+    let words = match seen.symbol_length {
+        0 | 1 => 1,
+        more => more - 1,
+    };
+    worth * (count as f32 / words as f32).min(1.0)
 }
 
 /// How far two words are from standing `gap` apart, if they are near at all.

@@ -5,6 +5,8 @@
 pub(super) const FIELDS: usize = 5;
 /// The body's place in that order.
 pub(super) const BODY: usize = 4;
+/// The symbol's place.
+pub(super) const SYMBOL: usize = 2;
 
 /// How much each sign of relevance counts.
 #[derive(Debug, Clone)]
@@ -29,6 +31,10 @@ pub struct Tuning {
     pub proximity: f32,
     /// A symbol that is exactly what was asked.
     pub name: f32,
+    /// What the other passages of the file say.
+    pub file: f32,
+    /// How much of a symbol's name was asked for.
+    pub named: f32,
     /// How many candidates are looked at closely.
     pub candidates: usize,
 }
@@ -46,6 +52,8 @@ impl Default for Tuning {
             coverage: 0.5,
             proximity: 0.4,
             name: 1.0,
+            file: 0.0,
+            named: 0.0,
             candidates: 400,
         }
     }

@@ -33,9 +33,10 @@ pub(crate) fn debian(packages: &[&str]) -> Result<PathBuf> {
         for package in files(dir) {
             run(Command::new("dpkg-deb").arg("-x").arg(package).arg(dir))?;
         }
-        run(Command::new("gzip")
-            .args(["-d", "-r", "-q", "-f"])
-            .arg(dir.join("usr/share")))
+        // Links between pages are left as they are: a page is read once, under its own name.
+        run(Command::new("find").arg(dir.join("usr/share")).args([
+            "-type", "f", "-name", "*.gz", "-exec", "gzip", "-d", "-f", "{}", "+",
+        ]))
     })
 }
 

@@ -9,28 +9,31 @@ mod man;
 mod peers;
 mod quality;
 mod sets;
+mod tune;
 
 use anyhow::Result;
-use dodona_knowledge::search::Tuning;
 
 use docs::Titles;
-use quality::{Indexed, Score};
 use sets::{Half, Set};
 
 fn main() -> Result<()> {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
-    let half = if asked("--tuned") {
-        Half::Tuned
-    } else {
-        Half::Held
-    };
-    for set in [
+    let sets = [
         man::set()?,
         docs::set(Titles::Removed)?,
-        docs::set(Titles::Kept)?,
         code::set()?,
-    ] {
-        report(&set, half)?;
+        docs::set(Titles::Kept)?,
+    ];
+    if asked("--tune") {
+        let rounds = std::env::args().find_map(|argument| argument.parse().ok());
+        return tune::run(&sets, rounds.unwrap_or(1));
+    }
+    let half = match asked("--tuned") {
+        true => Half::Tuned,
+        false => Half::Held,
+    };
+    for set in &sets {
+        report(set, half)?;
     }
     Ok(())
 }
@@ -46,19 +49,11 @@ fn report(set: &Set, half: Half) -> Result<()> {
         set.passages(),
         set.bytes() as f64 / 1e6
     );
-    let indexed = Indexed::new(set)?;
-    let tuning = Tuning::default();
-    let ours = quality::score(set, &items, |q, n| indexed.ours(&tuning, q, n))?;
-    let fts5 = quality::score(set, &items, |q, n| indexed.fts5.search(q, n))?;
-    let grep = quality::score(set, &items, |q, n| indexed.grep.search(q, n))?;
-    let line = |name: &str, s: Score| {
+    for (name, s) in quality::compare(set, &items)? {
         println!(
-            "  {name:<10} r5 {:.3} r10 {:.3} mrr {:.3}",
+            "  {name:<16} r5 {:.3} r10 {:.3} mrr {:.3}",
             s.recall_5, s.recall_10, s.mrr_10
-        )
-    };
-    line("ours", ours);
-    line("fts5", fts5);
-    line("grep", grep);
+        );
+    }
     Ok(())
 }

@@ -57,39 +57,57 @@ pub(crate) fn rank(set: &Set, item: &Item, found: &[Place]) -> Option<usize> {
     None
 }
 
-/// A set, indexed by everybody.
-pub(crate) struct Indexed {
-    pub(crate) ours: SearchIndex,
-    pub(crate) fts5: Fts5,
-    pub(crate) grep: Grep,
+/// Our index of a set.
+pub(crate) struct Ours {
+    index: SearchIndex,
     _folder: tempfile::TempDir,
 }
 
-impl Indexed {
+impl Ours {
     pub(crate) fn new(set: &Set) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let ours = SearchIndex::open(&folder.path().join("ours"))?;
-        ours.replace(set.files.clone())?;
-        let mut fts5 = Fts5::open(&folder.path().join("fts5.db"))?;
-        fts5.add(&set.files)?;
+        let index = SearchIndex::open(folder.path())?;
+        index.replace(set.files.clone())?;
         Ok(Self {
-            ours,
-            fts5,
-            grep: Grep::new(&set.files),
+            index,
             _folder: folder,
         })
     }
 
-    pub(crate) fn ours(&self, tuning: &Tuning, question: &str, limit: usize) -> Result<Vec<Place>> {
+    pub(crate) fn search(
+        &self,
+        tuning: &Tuning,
+        question: &str,
+        limit: usize,
+    ) -> Result<Vec<Place>> {
         let question = Question {
             text: question.to_owned(),
             limit,
             ..Question::default()
         };
-        let hits = self.ours.search_tuned(&question, tuning)?;
-        Ok(hits
-            .into_iter()
-            .map(|hit| (hit.path, hit.line_start))
-            .collect())
+        let hits = self.index.search_tuned(&question, tuning)?;
+        let places = hits.into_iter().map(|hit| (hit.path, hit.line_start));
+        Ok(places.collect())
     }
+}
+
+/// How well everybody finds the items of a set.
+pub(crate) fn compare(set: &Set, items: &[&Item]) -> Result<[(&'static str, Score); 3]> {
+    let ours = Ours::new(set)?;
+    let folder = tempfile::tempdir()?;
+    let mut fts5 = Fts5::open(&folder.path().join("fts5.db"))?;
+    fts5.add(&set.files)?;
+    let grep = Grep::new(&set.files);
+    let tuning = Tuning::default();
+    Ok([
+        (
+            "dodona",
+            score(set, items, |q, n| ours.search(&tuning, q, n))?,
+        ),
+        ("FTS5", score(set, items, |q, n| fts5.search(q, n))?),
+        (
+            "grep and count",
+            score(set, items, |q, n| grep.search(q, n))?,
+        ),
+    ])
 }
