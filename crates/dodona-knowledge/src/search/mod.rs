@@ -13,6 +13,7 @@ mod prefix;
 mod query;
 mod rank;
 mod schema;
+mod sense;
 mod short;
 mod stop;
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(super) const VERSION: &str = "2";
 const ANALYZER: &str = "dodona";
 /// The name of the column that tells files apart.
 pub(super) const FILE: &str = "file";
+/// The name of the column with the line where a passage begins.
+pub(super) const LINE: &str = "line_start";
 
 /// The fields of the index.
 #[derive(Clone)]
@@ -62,7 +64,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         symbol: builder.add_text_field("symbol", kept.clone()),
         body: builder.add_text_field("body", kept),
         file: builder.add_u64_field(FILE, FAST),
-        line_start: builder.add_u64_field("line_start", STORED),
+        line_start: builder.add_u64_field(LINE, STORED | FAST),
         line_end: builder.add_u64_field("line_end", STORED),
     };
     (builder.build(), fields)

@@ -5,7 +5,7 @@ use anyhow::Result;
 use dodona_knowledge::search::FileChunks;
 
 use crate::fetch;
-use crate::sets::{Answer, Known, Set};
+use crate::sets::{self, Answer, Known, Set};
 
 /// Libraries that many know, of several kinds.
 const CRATES: &[(&str, &str)] = &[
@@ -75,7 +75,8 @@ pub(crate) fn set() -> Result<Set> {
         }));
         files.push(FileChunks::of(&path, &stripped.text));
     }
-    Ok(Set::new("docstring", files, known, Answer::Symbol))
+    let groups = sets::groups(&files, Answer::Symbol);
+    Ok(Set::new("docstring", files, known, Answer::Symbol, groups))
 }
 
 /// A source without documentation, line for line, and what was taken out: the line of each

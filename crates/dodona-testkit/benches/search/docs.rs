@@ -1,11 +1,11 @@
 //! The title of a section of documentation → the section, with every title taken out.
 
 use anyhow::Result;
-use dodona_knowledge::search::{Chunk, FileChunks};
+use dodona_knowledge::search::FileChunks;
 
 use crate::fetch;
 use crate::man::PACKAGES;
-use crate::sets::{Answer, Known, Set};
+use crate::sets::{self, Answer, Known, Set};
 
 /// A section with less text has nothing by which it could be found.
 const FEWEST_WORDS: usize = 20;
@@ -22,11 +22,11 @@ pub(crate) enum Titles {
 /// Builds the set, from the documentation of Python.
 pub(crate) fn set(titles: Titles) -> Result<Set> {
     let root = fetch::debian(PACKAGES)?.join("usr/share/doc/python3.11/html/_sources");
-    let (mut files, mut known) = (Vec::new(), Vec::new());
+    let (mut files, mut known, mut heads) = (Vec::new(), Vec::new(), Vec::<Vec<u32>>::new());
     for (path, source) in fetch::texts(&root, |path| path.ends_with(".rst.txt")) {
         let path = path.replace(".rst.txt", ".md");
         let (text, sections) = markdown(&source);
-        let mut file = FileChunks::of(&path, &text);
+        let file = FileChunks::of(&path, &text);
         for section in &sections {
             if section.words >= FEWEST_WORDS && section.title.split_whitespace().count() >= 2 {
                 known.push(Known {
@@ -37,32 +37,33 @@ pub(crate) fn set(titles: Titles) -> Result<Set> {
                 });
             }
         }
-        if titles == Titles::Removed {
-            let heads: Vec<u32> = sections.iter().map(|section| section.line).collect();
-            path.rsplit('/')
-                .next()
-                .unwrap_or_default()
-                .clone_into(&mut file.title);
-            file.chunks
-                .iter_mut()
-                .for_each(|chunk| untitle(chunk, &heads));
-        }
+        heads.push(sections.iter().map(|section| section.line).collect());
         files.push(file);
     }
+    // Before the titles go: the parts of a long section are one answer.
+    let groups = sets::groups(&files, Answer::Symbol);
     let name = match titles {
         Titles::Removed => "doc section",
         Titles::Kept => "doc section, titles kept",
     };
-    Ok(Set::new(name, files, known, Answer::Symbol))
+    if titles == Titles::Removed {
+        let both = files.iter_mut().zip(&heads);
+        both.for_each(|(file, heads)| untitle(file, heads));
+    }
+    Ok(Set::new(name, files, known, Answer::Symbol, groups))
 }
 
-/// Takes the titles out of a passage; the lines that had them stay, empty.
-fn untitle(chunk: &mut Chunk, heads: &[u32]) {
-    chunk.heading.clear();
-    chunk.symbol.clear();
-    let lines = chunk.text.lines().zip(chunk.line_start..);
-    let kept = lines.map(|(line, number)| if heads.contains(&number) { "" } else { line });
-    chunk.text = kept.collect::<Vec<_>>().join("\n");
+/// Takes the titles out of a file; the lines that had them stay, empty.
+fn untitle(file: &mut FileChunks, heads: &[u32]) {
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    file.title = name.to_owned();
+    for chunk in &mut file.chunks {
+        chunk.heading.clear();
+        chunk.symbol.clear();
+        let lines = chunk.text.lines().zip(chunk.line_start..);
+        let kept = lines.map(|(line, number)| if heads.contains(&number) { "" } else { line });
+        chunk.text = kept.collect::<Vec<_>>().join("\n");
+    }
 }
 
 struct Section {
@@ -100,7 +101,10 @@ fn markdown(source: &str) -> (String, Vec<Section>) {
                 if let Some(section) = sections.last_mut() {
                     section.words += lines[at].split_whitespace().count();
                 }
-                out.push(lines[at].to_owned());
+                // The anchor of a title is the title in other letters, and stands above it: in the
+                // section before.
+                let anchor = lines[at].starts_with(".. _") && lines[at].ends_with(':');
+                out.push(if anchor { "" } else { lines[at] }.to_owned());
                 at += 1;
                 continue;
             }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use dodona_knowledge::search::FileChunks;
 
 use crate::fetch;
-use crate::sets::{Answer, Known, Set};
+use crate::sets::{self, Answer, Known, Set};
 
 /// Where the pages come from: system calls, libraries, formats and everyday commands.
 pub(crate) const PACKAGES: &[&str] = &[
@@ -41,7 +41,8 @@ pub(crate) fn set() -> Result<Set> {
         }
         files.push(FileChunks::of(&path, &page.text));
     }
-    Ok(Set::new("man page", files, known, Answer::File))
+    let groups = sets::groups(&files, Answer::File);
+    Ok(Set::new("man page", files, known, Answer::File, groups))
 }
 
 /// A manual page as plain text.

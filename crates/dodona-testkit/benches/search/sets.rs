@@ -11,6 +11,9 @@ const MOST: usize = 1_000;
 /// What counts as one answer: a page, a section, a function, however many passages it has.
 pub(crate) type Group = usize;
 
+/// The answer that a passage belongs to, by path and first line.
+pub(crate) type Groups = HashMap<(String, u32), Group>;
+
 /// A question, and the answer that it was taken from.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
@@ -35,8 +38,7 @@ pub(crate) struct Set {
     pub(crate) name: &'static str,
     pub(crate) files: Vec<FileChunks>,
     pub(crate) items: Vec<Item>,
-    /// The answer that a passage belongs to, by path and first line.
-    pub(crate) groups: HashMap<(String, u32), Group>,
+    pub(crate) groups: Groups,
 }
 
 /// A question with the place of its answer, before passages are known.
@@ -64,8 +66,8 @@ impl Set {
         files: Vec<FileChunks>,
         known: Vec<Known>,
         answer: Answer,
+        groups: Groups,
     ) -> Self {
-        let groups = groups(&files, answer);
         let mut count: HashMap<String, usize> = HashMap::new();
         for item in &known {
             *count.entry(item.question.to_lowercase()).or_default() += 1;
@@ -139,8 +141,9 @@ impl Item {
     }
 }
 
-fn groups(files: &[FileChunks], answer: Answer) -> HashMap<(String, u32), Group> {
-    let mut groups = HashMap::new();
+/// Tells which passages make up one answer.
+pub(crate) fn groups(files: &[FileChunks], answer: Answer) -> Groups {
+    let mut groups = Groups::new();
     let mut group = 0;
     for file in files {
         let mut before: Option<(&str, &str)> = None;

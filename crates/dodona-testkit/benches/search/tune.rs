@@ -32,6 +32,10 @@ const DIALS: &[Dial] = &[
     ("name", |t| &mut t.name),
     ("file", |t| &mut t.file),
     ("named", |t| &mut t.named),
+    ("spread", |t| &mut t.spread),
+    ("first", |t| &mut t.first),
+    ("brevity", |t| &mut t.brevity),
+    ("sense", |t| &mut t.sense),
 ];
 
 /// A difference below this is noise.
