@@ -1,6 +1,8 @@
 //! The first sentence of a function's documentation → the function, with all documentation taken
 //! out of the sources.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use dodona_knowledge::search::FileChunks;
 
@@ -77,6 +79,17 @@ pub(crate) fn set() -> Result<Set> {
     }
     let groups = sets::groups(&files, Answer::Symbol);
     Ok(Set::new("docstring", files, known, Answer::Symbol, groups))
+}
+
+/// The crates with all that they need: a large tree of sources.
+pub(crate) fn tree() -> Result<PathBuf> {
+    fetch::crates(CRATES)
+}
+
+/// What people ask about code.
+pub(crate) fn questions() -> Result<Vec<String>> {
+    let items = set()?.items.into_iter();
+    Ok(items.map(|item| item.question).collect())
 }
 
 /// A source without documentation, line for line, and what was taken out: the line of each

@@ -1,6 +1,7 @@
 //! How well and how fast search finds, against SQLite's FTS5 and against counting words.
 //!
-//! `cargo xtask bench search [-- --quick]`. What is measured and how: docs/reference/search.md.
+//! `cargo xtask bench search [-- --quality | --speed | --tune [ROUNDS]] [--json]`. What is measured
+//! and how: docs/reference/search.md.
 
 mod code;
 mod docs;
@@ -8,52 +9,59 @@ mod fetch;
 mod man;
 mod peers;
 mod quality;
+mod report;
 mod sets;
+mod speed;
 mod tune;
 
 use anyhow::Result;
+use serde_json::json;
 
 use docs::Titles;
 use sets::{Half, Set};
 
 fn main() -> Result<()> {
+    // Cargo and others pass arguments of their own; those are not ours to refuse.
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
-    let sets = [
-        man::set()?,
-        docs::set(Titles::Removed)?,
-        code::set()?,
-        docs::set(Titles::Kept)?,
-    ];
+    if !asked("--bench") {
+        // `cargo test` only wants to know that it works, and must not fetch what is measured on.
+        return Ok(());
+    }
     if asked("--tune") {
         let rounds = std::env::args().find_map(|argument| argument.parse().ok());
-        return tune::run(&sets, rounds.unwrap_or(1));
+        return tune::run(&sets()?, rounds.unwrap_or(1));
     }
-    let half = match asked("--tuned") {
-        true => Half::Tuned,
-        false => Half::Held,
-    };
-    for set in &sets {
-        report(set, half)?;
+    let (mut quality, mut speed) = (Vec::new(), None);
+    if !asked("--quality") {
+        // First, while nothing else is in memory.
+        let questions = code::questions()?;
+        speed = Some(speed::measure(&code::tree()?, &questions)?);
+    }
+    if !asked("--speed") {
+        for set in sets()? {
+            let scores = quality::compare(&set, &set.half(Half::Held))?;
+            quality.push((set, scores));
+        }
+    }
+    if asked("--json") {
+        let speed = speed.as_ref().map(report::speed_json);
+        println!(
+            "{:#}",
+            json!({ "quality": report::quality_json(&quality), "speed": speed })
+        );
+    } else {
+        print!("{}", report::quality(&quality));
+        print!("{}", speed.as_ref().map(report::speed).unwrap_or_default());
     }
     Ok(())
 }
 
-fn report(set: &Set, half: Half) -> Result<()> {
-    let items = set.half(half);
-    println!(
-        "{}: {} of {} items, {} files, {} passages, {:.1} MB",
-        set.name,
-        items.len(),
-        set.items.len(),
-        set.files.len(),
-        set.passages(),
-        set.bytes() as f64 / 1e6
-    );
-    for (name, s) in quality::compare(set, &items)? {
-        println!(
-            "  {name:<16} r5 {:.3} r10 {:.3} mrr {:.3}",
-            s.recall_5, s.recall_10, s.mrr_10
-        );
-    }
-    Ok(())
+/// Every set of known items. Titles are kept in the last one only to show what they are worth.
+fn sets() -> Result<[Set; 4]> {
+    Ok([
+        man::set()?,
+        docs::set(Titles::Removed)?,
+        code::set()?,
+        docs::set(Titles::Kept)?,
+    ])
 }

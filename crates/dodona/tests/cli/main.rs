@@ -12,6 +12,8 @@ mod contexts;
 mod doctor;
 mod harness;
 mod help;
+#[cfg(unix)]
+mod index_killed;
 mod methods;
 mod notes;
 mod serve;
