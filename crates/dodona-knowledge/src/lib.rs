@@ -25,7 +25,7 @@ mod index;
 mod library;
 mod parse;
 mod passage;
-mod search;
+pub mod search;
 mod vault;
 
 use std::path::Path;

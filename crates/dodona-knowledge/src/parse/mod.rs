@@ -18,19 +18,19 @@ use self::lines::Lines;
 
 /// A passage that is found and cited as one: a section of a note, a function, a window of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Chunk {
+pub struct Chunk {
     /// The first line, from 1.
-    pub(crate) line_start: u32,
+    pub line_start: u32,
     /// The last line.
-    pub(crate) line_end: u32,
+    pub line_end: u32,
     /// The headings above a passage of a note, outermost first, joined by ` › `; the containers
     /// of a symbol likewise. Empty at the top.
-    pub(crate) heading: String,
+    pub heading: String,
     /// The name of the function, type or section; empty where there is none. Where short
     /// sections share a chunk their names are joined by ` · `.
-    pub(crate) symbol: String,
+    pub symbol: String,
     /// The text of those lines, joined by `\n` also where the file has `\r\n`.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Something that is defined.

@@ -2,7 +2,7 @@
 
 use tantivy::Term;
 use tantivy::collector::DocSetCollector;
-use tantivy::query::TermQuery;
+use tantivy::query::{AllQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 
 use super::{Hit, IndexError, SearchIndex};
@@ -21,6 +21,22 @@ impl SearchIndex {
                 .collect::<tantivy::Result<Vec<Hit>>>()?;
             hits.sort_by_key(|hit| hit.line_start);
             Ok(hits)
+        };
+        read().map_err(IndexError::Read)
+    }
+
+    /// Where every passage is, by path and first line, in order. Reads all of the index, so this
+    /// is for a check that was asked for.
+    pub fn places(&self) -> Result<Vec<(String, u32)>, IndexError> {
+        let read = || -> tantivy::Result<Vec<(String, u32)>> {
+            let searcher = self.reader.searcher();
+            let mut places = Vec::new();
+            for address in searcher.search(&AllQuery, &DocSetCollector)? {
+                let hit = self.fields.hit(&searcher.doc(address)?, 0.0);
+                places.push((hit.path, hit.line_start));
+            }
+            places.sort();
+            Ok(places)
         };
         read().map_err(IndexError::Read)
     }

@@ -10,7 +10,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Searcher, Term};
 
 use super::Question;
-use super::query::Plan;
+use super::query::{Plan, Where};
 use super::schema::Fields;
 use super::tuning::Tuning;
 
@@ -72,12 +72,15 @@ fn optional(
         Ok(())
     };
     for unit in &plan.units {
-        for (text, share) in &unit.variants {
+        for variant in &unit.variants {
             for (field, boost) in fields.ranked().into_iter().zip(tuning.boost) {
+                if variant.place == Where::Symbols && field != fields.symbol {
+                    continue;
+                }
                 // The square root: a term is looked for in five fields, whose scores add up here.
                 add(
-                    Term::from_field_text(field, text),
-                    unit.weight * share * boost.sqrt(),
+                    Term::from_field_text(field, &variant.text),
+                    unit.weight * variant.share * boost.sqrt(),
                 )?;
             }
         }

@@ -13,6 +13,7 @@ mod prefix;
 mod query;
 mod rank;
 mod schema;
+mod sense;
 mod short;
 mod stop;
 #[cfg(test)]
@@ -28,63 +29,100 @@ use tantivy::{Index, IndexReader, IndexWriter, Term};
 
 use self::pick::Picked;
 use self::schema::Fields;
-use self::tuning::Tuning;
 
-use crate::parse::Chunk;
+pub use self::tuning::Tuning;
+pub use crate::parse::Chunk;
+
+use crate::parse;
 
 /// What a write may buffer before it goes to the disk. More would only make fewer segments.
 const WRITE_BUFFER: usize = 32 * 1024 * 1024;
 
 /// A file's passages, to take the place of those that were there.
-pub(crate) struct FileChunks {
-    pub(crate) path: String,
-    pub(crate) kind: SourceKind,
-    pub(crate) language: Option<&'static str>,
-    pub(crate) title: String,
+#[derive(Debug, Clone)]
+pub struct FileChunks {
+    /// The path below the project's root.
+    pub path: String,
+    /// What the file is.
+    pub kind: SourceKind,
+    /// The language of code.
+    pub language: Option<&'static str>,
+    /// The title of a note, the name of another file.
+    pub title: String,
     /// Empty when the file is gone.
-    pub(crate) chunks: Vec<Chunk>,
+    pub chunks: Vec<Chunk>,
+}
+
+impl FileChunks {
+    /// The passages of a text, as the file of that path would have them.
+    pub fn of(path: &str, text: &str) -> Self {
+        let parsed = parse::parse(path, text);
+        Self {
+            path: path.to_owned(),
+            kind: parse::kind_of(path),
+            language: parsed.language,
+            title: parsed.title,
+            chunks: parsed.chunks,
+        }
+    }
 }
 
 /// What to look for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Question {
-    pub(crate) text: String,
+pub struct Question {
+    /// Words or a question; double quotes ask for a phrase, nothing else is syntax.
+    pub text: String,
     /// Only these kinds; all when empty.
-    pub(crate) kinds: Vec<SourceKind>,
-    pub(crate) language: Option<String>,
+    pub kinds: Vec<SourceKind>,
+    /// Only this language.
+    pub language: Option<String>,
     /// Only below this path.
-    pub(crate) path: Option<String>,
-    pub(crate) limit: usize,
+    pub path: Option<String>,
+    /// How many passages at most.
+    pub limit: usize,
 }
 
 /// A passage that answers.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Hit {
-    pub(crate) path: String,
-    pub(crate) kind: SourceKind,
-    pub(crate) language: Option<String>,
-    pub(crate) title: String,
-    pub(crate) heading: String,
-    pub(crate) symbol: String,
-    pub(crate) line_start: u32,
-    pub(crate) line_end: u32,
-    pub(crate) text: String,
-    pub(crate) score: f32,
+pub struct Hit {
+    /// The path below the project's root.
+    pub path: String,
+    /// What the file is.
+    pub kind: SourceKind,
+    /// The language of code.
+    pub language: Option<String>,
+    /// The title of a note, the name of another file.
+    pub title: String,
+    /// The headings or containers above the passage.
+    pub heading: String,
+    /// The name of the function, type or section.
+    pub symbol: String,
+    /// The first line, from 1.
+    pub line_start: u32,
+    /// The last line.
+    pub line_end: u32,
+    /// The text of those lines.
+    pub text: String,
+    /// Larger is better, and only that.
+    pub score: f32,
 }
 
 /// Why the index did not do its part. It can always be rebuilt.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum IndexError {
+pub enum IndexError {
+    /// It could not be opened, and not be made anew.
     #[error("could not open the search index")]
     Open(#[source] tantivy::TantivyError),
+    /// What was to be written is not there.
     #[error("could not write to the search index")]
     Write(#[source] tantivy::TantivyError),
+    /// It could not be searched.
     #[error("could not read the search index")]
     Read(#[source] tantivy::TantivyError),
 }
 
 /// The index of one project.
-pub(crate) struct SearchIndex {
+pub struct SearchIndex {
     index: Index,
     reader: IndexReader,
     fields: Fields,
@@ -97,7 +135,7 @@ pub(crate) struct SearchIndex {
 impl SearchIndex {
     /// Opens the index in a directory. One that cannot be read, or that another version wrote,
     /// is thrown away and made anew, which `was_recreated` then tells.
-    pub(crate) fn open(dir: &Path) -> Result<Self, IndexError> {
+    pub fn open(dir: &Path) -> Result<Self, IndexError> {
         let (index, reader, fields, recreated) = place::open(dir).map_err(IndexError::Open)?;
         Ok(Self {
             index,
@@ -109,25 +147,25 @@ impl SearchIndex {
     }
 
     /// Whether opening made a new index: everything has to be indexed then.
-    pub(crate) fn was_recreated(&self) -> bool {
+    pub fn was_recreated(&self) -> bool {
         self.recreated
     }
 
     /// How many passages there are.
-    pub(crate) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.reader.searcher().num_docs()
     }
 
     /// Whether every file of the index still has the checksum it was written with. Reads all of
     /// it, so this is for a check that was asked for.
-    pub(crate) fn is_sound(&self) -> Result<bool, IndexError> {
+    pub fn is_sound(&self) -> Result<bool, IndexError> {
         let damaged = self.index.validate_checksum().map_err(IndexError::Read)?;
         Ok(damaged.is_empty())
     }
 
     /// Replaces the passages of files and makes that durable and visible. All of it happens, or
     /// nothing: a process that dies on the way leaves what was there.
-    pub(crate) fn replace(&self, files: Vec<FileChunks>) -> Result<(), IndexError> {
+    pub fn replace(&self, files: Vec<FileChunks>) -> Result<(), IndexError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -157,12 +195,20 @@ impl SearchIndex {
     }
 
     /// The passages that answer best, best first. Any text is a question; none is an error.
-    pub(crate) fn search(&self, question: &Question) -> Result<Vec<Hit>, IndexError> {
+    pub fn search(&self, question: &Question) -> Result<Vec<Hit>, IndexError> {
         self.search_tuned(question, &Tuning::default())
-            .map_err(IndexError::Read)
     }
 
-    fn search_tuned(&self, question: &Question, tuning: &Tuning) -> tantivy::Result<Vec<Hit>> {
+    /// The same with other numbers, for measuring what they do.
+    pub fn search_tuned(
+        &self,
+        question: &Question,
+        tuning: &Tuning,
+    ) -> Result<Vec<Hit>, IndexError> {
+        self.answer(question, tuning).map_err(IndexError::Read)
+    }
+
+    fn answer(&self, question: &Question, tuning: &Tuning) -> tantivy::Result<Vec<Hit>> {
         let searcher = self.reader.searcher();
         let mut plan = query::plan(&question.text, tuning);
         if question.limit == 0 || plan.units.is_empty() {

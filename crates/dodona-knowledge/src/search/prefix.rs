@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tantivy::{Searcher, Term};
 
 use super::analyzer::{stemming, terms};
-use super::query::Plan;
+use super::query::{Plan, Variant, Where};
 use super::schema::Fields;
 use super::tuning::Tuning;
 
@@ -29,7 +29,7 @@ pub(super) fn complete(
     let Some(unit) = plan.units.get_mut(index) else {
         return Ok(());
     };
-    let asked = Term::from_field_text(fields.body, &unit.variants[0].0);
+    let asked = Term::from_field_text(fields.body, &unit.variants[0].text);
     let exists = searcher.doc_freq(&asked)? > 0;
     let share = tuning.prefix[usize::from(!exists)];
     if share <= 0.0 {
@@ -49,8 +49,12 @@ pub(super) fn complete(
     // go by the alphabet, so that the same question has the same answer.
     found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     for (text, count) in found.into_iter().take(MAX_COMPLETIONS) {
-        if count > 0 && unit.variants.iter().all(|(known, _)| *known != text) {
-            unit.variants.push((text, share));
+        if count > 0 && unit.variants.iter().all(|known| known.text != text) {
+            unit.variants.push(Variant {
+                text,
+                share,
+                place: Where::Anywhere,
+            });
         }
     }
     Ok(())

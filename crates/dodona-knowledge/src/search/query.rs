@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use tantivy::tokenizer::Token;
 
 use super::analyzer::{plain, squash, stemming, terms};
-use super::short;
 use super::stop::is_stop;
 use super::tuning::Tuning;
+use super::{sense, short};
 
 /// What is read of a question: more is a pasted file, whose beginning says enough.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
@@ -17,11 +17,28 @@ const MAX_PHRASE_TERMS: usize = 32;
 /// A question of more words than this is not a name written with spaces.
 const MAX_NAME_WORDS: usize = 5;
 
+/// One way to write what is looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Variant {
+    pub(super) text: String,
+    /// The share of the unit's weight that it earns.
+    pub(super) share: f32,
+    pub(super) place: Where,
+}
+
+/// Where a term is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Where {
+    Anywhere,
+    /// Only in the names of symbols: elsewhere the word says something else.
+    Symbols,
+}
+
 /// Something to look for, with the other ways in which it may be written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Unit {
-    /// Terms, each with the share of the unit's weight that it earns; the first is as asked.
-    pub(super) variants: Vec<(String, f32)>,
+    /// The first is as asked.
+    pub(super) variants: Vec<Variant>,
     /// Where in the question it stood; none for what was put together from several words.
     pub(super) place: Option<usize>,
     pub(super) weight: f32,
@@ -81,7 +98,11 @@ impl Builder {
             return None;
         }
         self.plan.units.push(Unit {
-            variants: vec![(text, 1.0)],
+            variants: vec![Variant {
+                text,
+                share: 1.0,
+                place: Where::Anywhere,
+            }],
             place,
             weight,
         });
@@ -93,11 +114,19 @@ impl Builder {
         if stem.position_length > 1 {
             self.push(stem.text.clone(), None, tuning.whole);
         } else if keep_stops || !is_stop(&word.text) {
-            let shorts = short::others(&stem.text);
+            let (shorts, senses) = (short::others(&stem.text), sense::of(&stem.text));
             let unit = self.push(stem.text.clone(), Some(stem.position), 1.0);
             if let Some(unit) = unit {
-                let others = shorts.map(|other| (other.to_owned(), tuning.short));
-                unit.variants.extend(others);
+                let variant = |place, share| {
+                    move |other: &str| Variant {
+                        text: other.to_owned(),
+                        share,
+                        place,
+                    }
+                };
+                let shorts = shorts.map(variant(Where::Anywhere, tuning.short));
+                let senses = senses.map(variant(Where::Symbols, tuning.sense));
+                unit.variants.extend(shorts.chain(senses));
             }
         }
     }
@@ -119,8 +148,8 @@ impl Builder {
     }
 }
 
-/// The names that the question may be, or contain. A word of a sentence is a name only as likely
-/// as it is much of the sentence; an identifier written as one surely is.
+/// The names that the question may be, or contain: all of it, if it is short, and identifiers
+/// written as such.
 fn names(text: &str, words: &[Token], keep_stops: bool) -> Vec<(String, f32)> {
     let mut out: Vec<(String, f32)> = Vec::new();
     let simple: Vec<&Token> = words.iter().filter(|w| w.position_length == 1).collect();
@@ -139,8 +168,6 @@ fn names(text: &str, words: &[Token], keep_stops: bool) -> Vec<(String, f32)> {
             out.push((word.text.clone(), 1.0));
         }
     }
-    let share = 1.0 / content.len().max(1) as f32;
-    out.extend(content.iter().map(|w| (w.text.clone(), share)));
     let mut seen = BTreeSet::new();
     out.retain(|(name, _)| !name.is_empty() && seen.insert(name.clone()));
     out.truncate(MAX_UNITS);
@@ -196,7 +223,7 @@ mod tests {
     fn asked(text: &str) -> Vec<String> {
         let units = plan(text, &Tuning::default()).units;
         let placed = units.into_iter().filter(|u| u.place.is_some());
-        placed.map(|u| u.variants[0].0.clone()).collect()
+        placed.map(|u| u.variants[0].text.clone()).collect()
     }
 
     #[test]

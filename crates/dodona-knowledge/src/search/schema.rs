@@ -1,8 +1,10 @@
 //! What the index keeps of a passage.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use dodona_proto::SourceKind;
 use tantivy::schema::{
-    Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
+    FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
 };
 use tantivy::{Index, TantivyDocument};
 
@@ -11,10 +13,14 @@ use super::{FileChunks, Hit, analyzer};
 use crate::parse::Chunk;
 
 /// Goes up with every change of fields or analyzer: an index of another version is made anew.
-pub(super) const VERSION: &str = "1";
+pub(super) const VERSION: &str = "2";
 
 /// The name under which the analyzer is registered.
 const ANALYZER: &str = "dodona";
+/// The name of the column that tells files apart.
+pub(super) const FILE: &str = "file";
+/// The name of the column with the line where a passage begins.
+pub(super) const LINE: &str = "line_start";
 
 /// The fields of the index.
 #[derive(Clone)]
@@ -32,6 +38,8 @@ pub(super) struct Fields {
     pub(super) heading: Field,
     pub(super) symbol: Field,
     pub(super) body: Field,
+    /// Tells the passages of one file from those of another, without reading their paths.
+    pub(super) file: Field,
     line_start: Field,
     line_end: Field,
 }
@@ -55,7 +63,8 @@ pub(super) fn schema() -> (Schema, Fields) {
         heading: builder.add_text_field("heading", kept.clone()),
         symbol: builder.add_text_field("symbol", kept.clone()),
         body: builder.add_text_field("body", kept),
-        line_start: builder.add_u64_field("line_start", STORED),
+        file: builder.add_u64_field(FILE, FAST),
+        line_start: builder.add_u64_field(LINE, STORED | FAST),
         line_end: builder.add_u64_field("line_end", STORED),
     };
     (builder.build(), fields)
@@ -64,6 +73,14 @@ pub(super) fn schema() -> (Schema, Fields) {
 /// Makes the analyzer known to an index.
 pub(super) fn register(index: &Index) {
     index.tokenizers().register(ANALYZER, analyzer::stemming());
+}
+
+/// A number for a path. Two paths with one number would share what is known of their files, which
+/// moves a rank and breaks nothing.
+fn number(path: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Fields {
@@ -83,6 +100,7 @@ impl Fields {
         let mut doc = TantivyDocument::default();
         doc.add_text(self.path, &file.path);
         doc.add_text(self.path_words, &file.path);
+        doc.add_u64(self.file, number(&file.path));
         for (end, _) in file.path.match_indices('/').filter(|(end, _)| *end > 0) {
             doc.add_text(self.within, &file.path[..end]);
         }

@@ -1,51 +1,73 @@
-//! The numbers of the ranking, in one place. Boosts, saturation and the exact name were chosen on
-//! known items; for the others the measured differences were within noise.
+//! The numbers of the ranking, in one place.
+//!
+//! They were chosen by `cargo xtask bench search -- --tune` on one half of the known items, and
+//! are measured on the other: docs/reference/search.md.
 
 /// Of the fields in the order title, heading, symbol, path, body.
 pub(super) const FIELDS: usize = 5;
 /// The body's place in that order.
 pub(super) const BODY: usize = 4;
+/// The symbol's place.
+pub(super) const SYMBOL: usize = 2;
 
 /// How much each sign of relevance counts.
 #[derive(Debug, Clone)]
-pub(super) struct Tuning {
+pub struct Tuning {
     /// What an occurrence in a field is worth, against one in the body.
-    pub(super) boost: [f32; FIELDS],
+    pub boost: [f32; FIELDS],
     /// How much a field's length counts against it.
-    pub(super) length: [f32; FIELDS],
+    pub length: [f32; FIELDS],
     /// How soon more occurrences stop counting.
-    pub(super) saturation: f32,
+    pub saturation: f32,
     /// An identifier as a whole, beside its parts.
-    pub(super) whole: f32,
+    pub whole: f32,
     /// Neighbouring words written together.
-    pub(super) joined: f32,
+    pub joined: f32,
     /// The short or long form of a word.
-    pub(super) short: f32,
+    pub short: f32,
+    /// A word that code would say instead, in the name of a symbol.
+    pub sense: f32,
     /// A longer word that begins with the last one, if that one exists, and if it does not.
-    pub(super) prefix: [f32; 2],
+    pub prefix: [f32; 2],
     /// All terms present.
-    pub(super) coverage: f32,
+    pub coverage: f32,
     /// Neighbours in the question that are neighbours in the passage.
-    pub(super) proximity: f32,
+    pub proximity: f32,
     /// A symbol that is exactly what was asked.
-    pub(super) name: f32,
+    pub name: f32,
+    /// A symbol whose words were asked for.
+    pub named: f32,
+    /// What the other passages of the file earned.
+    pub file: f32,
+    /// Terms that are anywhere in the file.
+    pub spread: f32,
+    /// The first passage of a file that has anything to say.
+    pub first: f32,
+    /// A short passage.
+    pub brevity: f32,
     /// How many candidates are looked at closely.
-    pub(super) candidates: usize,
+    pub candidates: usize,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
         Self {
-            boost: [1.5, 2.5, 4.0, 2.0, 1.0],
+            boost: [3.2, 3.5, 6.0, 3.2, 1.0],
             length: [0.5, 0.5, 0.5, 0.5, 0.75],
             saturation: 3.0,
             whole: 0.7,
-            joined: 0.4,
-            short: 0.5,
+            joined: 0.2,
+            short: 0.7,
+            sense: 0.5,
             prefix: [0.1, 0.7],
-            coverage: 0.5,
-            proximity: 0.4,
-            name: 1.0,
+            coverage: 0.2,
+            proximity: 0.35,
+            name: 0.6,
+            named: 0.3,
+            file: 0.15,
+            spread: 0.15,
+            first: 0.06,
+            brevity: 0.03,
             candidates: 400,
         }
     }

@@ -16,6 +16,8 @@ mod doctor;
 mod eval;
 mod harness;
 mod help;
+#[cfg(unix)]
+mod index_killed;
 mod methods;
 mod models;
 mod model;
