@@ -48,4 +48,6 @@ pub use hub::{HubBuilder, TestHub, principal};
 pub use node::Node;
 pub use peer::Peer;
 pub use python::{Lines, Python};
+/// For tests that look at a database, or hold it, as another process would.
+pub use rusqlite;
 pub use stream::{assert_well_formed, fault, fingerprint};

@@ -9,7 +9,7 @@ use dodona_hub::HubConfig;
 use dodona_llm::Provider;
 use dodona_proto::{DoneStatus, ItemBody};
 use dodona_testkit::model_server::{Gate, ModelServer, Reply, Step};
-use rusqlite::Connection;
+use dodona_testkit::rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::talk::{Answer, Setup, Talk};
