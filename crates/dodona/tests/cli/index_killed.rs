@@ -121,7 +121,7 @@ impl Tree {
     }
 
     /// Everything that the index has, and what the catalogue says: each path with its size.
-    fn left(&self) -> (Places, BTreeMap<String, u64>) {
+    fn left(&self) -> (Places, BTreeMap<String, i64>) {
         let plugin = self.home.data().join("plugins/search");
         let index = SearchIndex::open(&plugin.join("indexes/tree")).unwrap();
         assert!(!index.was_recreated(), "it could not be read");
@@ -153,9 +153,9 @@ impl Tree {
             places.is_sorted_by(|a, b| a < b),
             "a passage is there twice"
         );
-        let current = |path: &String, size: u64| {
+        let current = |path: &String, size: i64| {
             let text = self.texts.get(path);
-            text.is_some_and(|text| text.len() as u64 == size)
+            text.is_some_and(|text| text.len() as i64 == size)
         };
         for (path, _) in files.iter().filter(|(path, size)| current(path, **size)) {
             let found: Places = places.iter().filter(|(p, _)| p == path).cloned().collect();
@@ -171,10 +171,10 @@ impl Tree {
             .keys()
             .for_each(|path| expected.extend(self.expected(path)));
         assert_eq!(places, expected);
-        let sizes: BTreeMap<String, u64> = self
+        let sizes: BTreeMap<String, i64> = self
             .texts
             .iter()
-            .map(|(path, text)| (path.clone(), text.len() as u64))
+            .map(|(path, text)| (path.clone(), text.len() as i64))
             .collect();
         assert_eq!(files, sizes);
         let again = self.index();

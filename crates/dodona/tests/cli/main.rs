@@ -19,8 +19,8 @@ mod help;
 #[cfg(unix)]
 mod index_killed;
 mod methods;
-mod models;
 mod model;
+mod models;
 mod notes;
 mod prompt;
 #[cfg(target_os = "linux")]
