@@ -87,7 +87,7 @@ async fn what_is_written_has_no_secret_in_it_wherever_it_stood() {
     let shown = serde_json::to_string(&items).unwrap();
     assert_eq!(
         shown.matches("[redacted]").count(),
-        3 + 2 + 2 + 2 + 2,
+        3 + 2 + 2 + 4 + 2,
         "{shown}"
     );
     let event = told.recv().await.unwrap();
