@@ -90,7 +90,7 @@ impl Shelf {
     /// How many passages there are, and whether the index is sound.
     pub(crate) async fn status(&self) -> Result<(u64, bool), CallError> {
         let index = Arc::clone(&self.index);
-        blocking(move || index.is_sound().map(|sound| (index.len(), sound)))
+        blocking(move || index.is_sound().map(|sound| (index.passage_count(), sound)))
             .await?
             .map_err(index_error)
     }

@@ -152,7 +152,7 @@ impl SearchIndex {
     }
 
     /// How many passages there are.
-    pub fn len(&self) -> u64 {
+    pub fn passage_count(&self) -> u64 {
         self.reader.searcher().num_docs()
     }
 

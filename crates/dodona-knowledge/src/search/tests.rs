@@ -231,11 +231,11 @@ fn filters_limit_what_is_found() {
 #[test]
 fn a_replaced_file_leaves_nothing_behind() {
     let (_dir, index) = indexed(corpus());
-    let before = index.len();
+    let before = index.passage_count();
     index
         .replace(vec![note("docs/rules.md", "Rules", "Only zebras now.")])
         .unwrap();
-    assert_eq!(index.len(), before);
+    assert_eq!(index.passage_count(), before);
     assert!(!found(&index, &ask("evaluated")).contains(&"docs/rules.md".into()));
     assert_eq!(found(&index, &ask("zebra")), ["docs/rules.md"]);
     let gone = FileChunks {
@@ -243,7 +243,7 @@ fn a_replaced_file_leaves_nothing_behind() {
         ..note("docs/rules.md", "", "")
     };
     index.replace(vec![gone]).unwrap();
-    assert_eq!(index.len(), before - 1);
+    assert_eq!(index.passage_count(), before - 1);
     assert!(found(&index, &ask("zebra")).is_empty());
     // The same file twice in one call: the last one counts.
     let twice = |text| note("a.md", "a", text);
@@ -295,7 +295,7 @@ fn a_damaged_or_foreign_directory_is_made_anew() {
         damage(&dir.path().join("index"));
         let index = SearchIndex::open(&dir.path().join("index")).unwrap();
         assert!(index.was_recreated(), "damage {n}");
-        assert_eq!(index.len(), 0);
+        assert_eq!(index.passage_count(), 0);
         index.replace(corpus()).unwrap();
         assert_eq!(found(&index, &ask("tomatoes")), ["docs/garden.md"]);
     }
