@@ -14,6 +14,13 @@ use crate::value::number::compare_int_float;
 pub(crate) fn truth(program: &Program, scope: &dyn Scope, id: Id) -> Option<bool> {
     match program.op(id) {
         Op::Compare(op, left, right) => compare(program, scope, *op, *left, *right),
+        other => composed(program, scope, other),
+    }
+}
+
+/// Apart from the above, which is then short enough to be put where it is called.
+fn composed(program: &Program, scope: &dyn Scope, op: &Op) -> Option<bool> {
+    match op {
         Op::And(terms) => decide(program, scope, terms.in_order(), false),
         Op::Or(terms) => decide(program, scope, terms.in_order(), true),
         Op::Not(inner) => truth(program, scope, *inner).map(|truth| !truth),
