@@ -181,6 +181,9 @@ impl SearchIndex {
             .memory_budget_per_thread(WRITE_BUFFER)
             .build();
         let mut writer: IndexWriter = self.index.writer_with_options(options)?;
+        // A process that was killed while it committed left files that no commit knows. The same
+        // work done again has the same names for them, and would find them in its way.
+        writer.garbage_collect_files().wait()?;
         for file in files {
             writer.delete_term(Term::from_field_text(self.fields.path, &file.path));
             for chunk in &file.chunks {

@@ -13,6 +13,9 @@ use super::tuning::Tuning;
 const MAX_COMPLETIONS: usize = 12;
 /// How many terms of a segment are looked at for them: "a" begins very many.
 const MAX_SCANNED: usize = 2_000;
+/// In a longer question a last word that exists is taken for finished: looking for its
+/// continuations costs more than it ever found.
+const MAX_TYPED_WORDS: usize = 3;
 /// Endings that undo what stemming would do to a word cut in the middle ("evaluat" + "e").
 const ENDINGS: [&str; 4] = ["e", "ed", "ing", "ion"];
 
@@ -26,13 +29,14 @@ pub(super) fn complete(
     let Some((index, word)) = plan.unfinished.clone() else {
         return Ok(());
     };
+    let words = plan.units.iter().filter(|u| u.place.is_some()).count();
     let Some(unit) = plan.units.get_mut(index) else {
         return Ok(());
     };
     let asked = Term::from_field_text(fields.body, &unit.variants[0].text);
     let exists = searcher.doc_freq(&asked)? > 0;
     let share = tuning.prefix[usize::from(!exists)];
-    if share <= 0.0 {
+    if share <= 0.0 || (exists && words > MAX_TYPED_WORDS) {
         return Ok(());
     }
     let mut found = longer(searcher, fields, &word)?;
