@@ -121,11 +121,7 @@ fn recased(method: Method, text: &str) -> String {
         Method::Casefold => unicode::fold(text),
         Method::Capitalize => {
             let mut characters = text.chars();
-            let first: String = characters
-                .next()
-                .into_iter()
-                .flat_map(char::to_uppercase)
-                .collect();
+            let first = characters.next().map_or_else(String::new, unicode::titled);
             first + &characters.as_str().to_lowercase()
         }
         Method::SwapCase => text.chars().map(swapped).collect(),
@@ -150,7 +146,7 @@ fn titled(text: &str) -> String {
         if inside {
             titled.extend(character.to_lowercase());
         } else {
-            titled.extend(character.to_uppercase());
+            titled.push_str(&unicode::titled(character));
         }
         inside = unicode::is_cased(character);
     }

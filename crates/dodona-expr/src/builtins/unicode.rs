@@ -68,3 +68,21 @@ pub(super) fn fold(text: &str) -> String {
         .flat_map(char::to_lowercase)
         .collect()
 }
+
+/// The form of a letter at the start of a word: of one that becomes two, only the first is large.
+pub(super) fn titled(character: char) -> String {
+    match character {
+        '\u{1c4}'..='\u{1c6}' => return '\u{1c5}'.into(),
+        '\u{1c7}'..='\u{1c9}' => return '\u{1c8}'.into(),
+        '\u{1ca}'..='\u{1cc}' => return '\u{1cb}'.into(),
+        '\u{1f1}'..='\u{1f3}' => return '\u{1f2}'.into(),
+        _ => {}
+    }
+    let mut upper = character.to_uppercase();
+    let first = upper.next().into_iter();
+    if first.clone().all(char::is_uppercase) {
+        first.chain(upper.flat_map(char::to_lowercase)).collect()
+    } else {
+        first.chain(upper).collect()
+    }
+}

@@ -9,7 +9,7 @@
 //! let schema = Schema::parse(
 //!     "context: {
 //!          turn: { number: int, token_usage: float }
-//!          # None everywhere but where a tool has ended.
+//!          ## None everywhere but where a tool has ended.
 //!          result: { tool_name: str, error: str? }? @on_tool_complete
 //!      }
 //!      failure_count(name: str) -> int",
