@@ -183,6 +183,15 @@ impl Catalogue {
         .await
     }
 
+    /// The path of every file.
+    pub(super) async fn paths(&self) -> Result<Vec<String>, DbError> {
+        self.ask(|tx, project| {
+            let sql = "select path from files where project = ?1";
+            tx.query(sql, (project,), |row| row.get(0))
+        })
+        .await
+    }
+
     /// Takes in files, and lets go of those that are gone, in one transaction.
     pub(super) async fn replace(
         &self,

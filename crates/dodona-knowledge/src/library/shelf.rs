@@ -66,7 +66,7 @@ impl Shelf {
         if index.was_recreated() {
             catalogue.clear().await?;
         }
-        Ok(Self {
+        let shelf = Self {
             git: Git::around(&root),
             root,
             index: Arc::new(index),
@@ -76,7 +76,9 @@ impl Shelf {
             watch: OnceLock::new(),
             updates: broadcast::channel(UPDATES).0,
             vectors: Mutex::new(None),
-        })
+        };
+        shelf.forget_strays().await?;
+        Ok(shelf)
     }
 
     /// The passages whose words answer best, best first.

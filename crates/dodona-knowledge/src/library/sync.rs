@@ -184,6 +184,25 @@ impl Shelf {
         Ok(self.catalogue.replace(Vec::new(), gone).await?)
     }
 
+    /// Lets go of what the index has and the catalogue does not know. A process that was killed
+    /// between the two leaves that; a file that is then deleted would be found for ever.
+    pub(super) async fn forget_strays(&self) -> Result<(), CallError> {
+        let index = Arc::clone(&self.index);
+        let mut strays = blocking(move || index.paths())
+            .await?
+            .map_err(index_error)?;
+        for path in self.catalogue.paths().await? {
+            strays.remove(&path);
+        }
+        if strays.iter().any(|path| path.starts_with(COMMIT)) {
+            for id in self.catalogue.commit_ids().await? {
+                strays.remove(&format!("{COMMIT}{id}"));
+            }
+        }
+        self.replace(strays.into_iter().map(gone_file).collect())
+            .await
+    }
+
     async fn replace(&self, files: Vec<FileChunks>) -> Result<(), CallError> {
         let index = Arc::clone(&self.index);
         blocking(move || index.replace(files))

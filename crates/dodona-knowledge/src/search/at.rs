@@ -1,9 +1,11 @@
 //! Passages by where they are.
 
-use tantivy::Term;
+use std::collections::BTreeSet;
+
 use tantivy::collector::DocSetCollector;
 use tantivy::query::{AllQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
+use tantivy::{DocSet, TERMINATED, Term};
 
 use super::{Hit, IndexError, SearchIndex};
 
@@ -21,6 +23,30 @@ impl SearchIndex {
                 .collect::<tantivy::Result<Vec<Hit>>>()?;
             hits.sort_by_key(|hit| hit.line_start);
             Ok(hits)
+        };
+        read().map_err(IndexError::Read)
+    }
+
+    /// The path of every file that has a passage.
+    pub(crate) fn paths(&self) -> Result<BTreeSet<String>, IndexError> {
+        let read = || -> tantivy::Result<BTreeSet<String>> {
+            let mut paths = BTreeSet::new();
+            for segment in self.reader.searcher().segment_readers() {
+                let inverted = segment.inverted_index(self.fields.path)?;
+                let mut terms = inverted.terms().stream()?;
+                while terms.advance() {
+                    let option = IndexRecordOption::Basic;
+                    let mut found = inverted.read_postings_from_terminfo(terms.value(), option)?;
+                    // The dictionary still has what was deleted since it was written.
+                    while found.doc() != TERMINATED && segment.is_deleted(found.doc()) {
+                        found.advance();
+                    }
+                    if found.doc() != TERMINATED {
+                        paths.insert(String::from_utf8_lossy(terms.key()).into_owned());
+                    }
+                }
+            }
+            Ok(paths)
         };
         read().map_err(IndexError::Read)
     }

@@ -91,7 +91,7 @@ pub(crate) fn measure(tree: &Path, questions: &[String]) -> Result<Speed> {
     Ok(Speed {
         files: summary["files"].as_u64().unwrap_or_default(),
         bytes,
-        passages: ours.len(),
+        passages: ours.passage_count(),
         index,
         index_cpu,
         fts5_cpu,
