@@ -20,7 +20,7 @@ mod stop;
 mod tests;
 mod tuning;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use dodona_proto::SourceKind;
@@ -129,6 +129,7 @@ pub struct SearchIndex {
     /// Held while writing. The writer itself lives only that long: at rest it would keep its
     /// threads, its buffers and the lock that another process may want.
     writing: Mutex<()>,
+    dir: PathBuf,
     recreated: bool,
 }
 
@@ -142,11 +143,13 @@ impl SearchIndex {
             reader,
             fields,
             writing: Mutex::new(()),
+            dir: dir.to_owned(),
             recreated,
         })
     }
 
-    /// Whether opening made a new index: everything has to be indexed then.
+    /// Whether opening made a new index: everything has to be indexed then. Until there is a first
+    /// passage, so does every other opening.
     pub fn was_recreated(&self) -> bool {
         self.recreated
     }
@@ -171,6 +174,9 @@ impl SearchIndex {
         }
         // A panic while writing left nothing behind that the lock protects.
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.recreated {
+            place::keep(&self.dir).map_err(|error| IndexError::Write(error.into()))?;
+        }
         self.write(&files).map_err(IndexError::Write)
     }
 

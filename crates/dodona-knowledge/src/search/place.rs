@@ -7,7 +7,9 @@ use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::schema::{self, Fields, VERSION};
 
-/// Says which version wrote the index. It is written last, so that a half-made one has none.
+/// Says which version wrote the index. It is written with the first passages and not before: what
+/// else is known of the files is cleared in between, and a process that dies there has to begin
+/// anew.
 const VERSION_FILE: &str = "dodona-search.version";
 
 /// Blocks of stored text kept per segment. Few: an answer reads ten passages.
@@ -51,8 +53,12 @@ fn create(dir: &Path) -> tantivy::Result<(Index, IndexReader, Fields)> {
     let index = Index::create_in_dir(dir, schema)?;
     schema::register(&index);
     let reader = reader(&index)?;
-    fs::write(dir.join(VERSION_FILE), VERSION)?;
     Ok((index, reader, fields))
+}
+
+/// From now on the index is to be kept.
+pub(super) fn keep(dir: &Path) -> io::Result<()> {
+    fs::write(dir.join(VERSION_FILE), VERSION)
 }
 
 fn reader(index: &Index) -> tantivy::Result<IndexReader> {
