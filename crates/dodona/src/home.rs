@@ -129,17 +129,18 @@ fn create_private(dir: &Path) -> Result<(), HomeError> {
     if dir.is_dir() {
         return Ok(());
     }
-    let path = dir.to_owned();
-    if dir.exists() {
-        return Err(HomeError::NotADirectory { path });
-    }
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(dir)
-        .map_err(|source| HomeError::Create { path, source })
+    // Another process may make it at the same time, which is as well.
+    builder.create(dir).map_err(|source| {
+        let path = dir.to_owned();
+        match dir.exists() && !dir.is_dir() {
+            true => HomeError::NotADirectory { path },
+            false => HomeError::Create { path, source },
+        }
+    })
 }
 
 #[cfg(all(test, unix))]

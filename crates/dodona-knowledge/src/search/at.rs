@@ -51,18 +51,18 @@ impl SearchIndex {
         read().map_err(IndexError::Read)
     }
 
-    /// Where every passage is, by path and first line, in order. Reads all of the index, so this
-    /// is for a check that was asked for.
-    pub fn places(&self) -> Result<Vec<(String, u32)>, IndexError> {
-        let read = || -> tantivy::Result<Vec<(String, u32)>> {
+    /// Every passage, by path and line. Reads all of the index, so this is for a check that was
+    /// asked for.
+    pub fn all(&self) -> Result<Vec<Hit>, IndexError> {
+        let read = || -> tantivy::Result<Vec<Hit>> {
             let searcher = self.reader.searcher();
-            let mut places = Vec::new();
-            for address in searcher.search(&AllQuery, &DocSetCollector)? {
-                let hit = self.fields.hit(&searcher.doc(address)?, 0.0);
-                places.push((hit.path, hit.line_start));
-            }
-            places.sort();
-            Ok(places)
+            let found = searcher.search(&AllQuery, &DocSetCollector)?;
+            let mut hits = found
+                .into_iter()
+                .map(|address| Ok(self.fields.hit(&searcher.doc(address)?, 0.0)))
+                .collect::<tantivy::Result<Vec<Hit>>>()?;
+            hits.sort_by(|a, b| (&a.path, a.line_start).cmp(&(&b.path, b.line_start)));
+            Ok(hits)
         };
         read().map_err(IndexError::Read)
     }

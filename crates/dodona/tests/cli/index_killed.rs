@@ -5,11 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use dodona_knowledge::search::{FileChunks, SearchIndex};
 use dodona_testkit::Chance;
-use dodona_testkit::rusqlite::Connection;
+use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::harness::Home;
@@ -17,14 +17,18 @@ use crate::harness::Home;
 const FILES: u64 = 700;
 const KILLS: u64 = 24;
 
-type Places = Vec<(String, u32)>;
+/// Passages, each by its path, its first line and its text.
+type Passages = Vec<(String, u32, String)>;
+
+/// The size of a file, and when it was written, in nanoseconds.
+type Stamp = (i64, i64);
 
 /// A project whose files keep changing.
 struct Tree {
     home: Home,
     root: PathBuf,
     texts: BTreeMap<String, String>,
-    /// Grows, so that no text has the size of another version of it.
+    /// Grows with every file that is written, so that no text is like another.
     version: usize,
 }
 
@@ -75,7 +79,11 @@ impl Tree {
         self.version += 1;
         let kind = ["md", "txt", "rs"][(number % 3) as usize];
         let path = format!("part{}/file{number}.{kind}", number % 7);
-        let mut text = format!("{}\n", "x".repeat(self.version));
+        let mut text = format!(
+            "This is version {}.
+",
+            self.version
+        );
         for part in 0..=chance.below(4) {
             text.push_str(&match kind {
                 "rs" => format!("/// Part {part}.\nfn part_{part}() {{\n    go({part});\n}}\n\n"),
@@ -120,8 +128,8 @@ impl Tree {
         !child.wait().unwrap().success()
     }
 
-    /// Everything that the index has, and what the catalogue says: each path with its size.
-    fn left(&self) -> (Places, BTreeMap<String, i64>) {
+    /// Everything that the index has, and what the catalogue says of the files.
+    fn left(&self) -> (Passages, BTreeMap<String, Stamp>) {
         let plugin = self.home.data().join("plugins/search");
         let index = SearchIndex::open(&plugin.join("indexes/tree")).unwrap();
         assert!(!index.was_recreated(), "it could not be read");
@@ -131,52 +139,52 @@ impl Tree {
             .query_row("pragma integrity_check", [], |row| row.get(0))
             .unwrap();
         assert_eq!(fault, "ok");
-        let mut select = db.prepare("select path, size from files").unwrap();
-        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let mut select = db
+            .prepare("select path, size, mtime_ns from files")
+            .unwrap();
+        let rows = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))));
         let files = rows.unwrap().map(Result::unwrap).collect();
-        (index.places().unwrap(), files)
+        let passages = index.all().unwrap().into_iter();
+        let passages = passages.map(|hit| (hit.path, hit.line_start, hit.text));
+        (passages.collect(), files)
     }
 
-    fn expected(&self, path: &str) -> Places {
-        let chunks = FileChunks::of(path, &self.texts[path]).chunks;
-        let place = |line| (path.to_owned(), line);
+    fn expected(&self, path: &str) -> Passages {
+        let chunks = FileChunks::of(path, &self.texts[path]).chunks.into_iter();
         chunks
-            .into_iter()
-            .map(|chunk| place(chunk.line_start))
+            .map(|chunk| (path.to_owned(), chunk.line_start, chunk.text))
             .collect()
+    }
+
+    fn stamp(&self, path: &str) -> Stamp {
+        let metadata = fs::metadata(self.root.join(path)).unwrap();
+        let written = metadata.modified().unwrap();
+        let since = written.duration_since(UNIX_EPOCH).unwrap();
+        (metadata.len() as i64, since.as_nanos() as i64)
     }
 
     /// Nothing is there twice, and what the catalogue calls read can be found, all of it.
     fn check_sound(&self) {
-        let (places, files) = self.left();
-        assert!(
-            places.is_sorted_by(|a, b| a < b),
-            "a passage is there twice"
-        );
-        let current = |path: &String, size: i64| {
-            let text = self.texts.get(path);
-            text.is_some_and(|text| text.len() as i64 == size)
-        };
-        for (path, _) in files.iter().filter(|(path, size)| current(path, **size)) {
-            let found: Places = places.iter().filter(|(p, _)| p == path).cloned().collect();
-            assert_eq!(found, self.expected(path), "{path}");
+        let (passages, files) = self.left();
+        let distinct =
+            |a: &(String, u32, String), b: &(String, u32, String)| (&a.0, a.1) < (&b.0, b.1);
+        assert!(passages.is_sorted_by(distinct), "a passage is there twice");
+        for (path, stamp) in &files {
+            if self.texts.contains_key(path) && *stamp == self.stamp(path) {
+                let of_file = passages.iter().filter(|(of, ..)| of == path);
+                assert_eq!(of_file.cloned().collect::<Vec<_>>(), self.expected(path));
+            }
         }
     }
 
     /// Index and catalogue have exactly what is on the disk, and another run finds nothing to do.
     fn check_complete(&self) {
-        let (places, files) = self.left();
-        let mut expected: Places = Vec::new();
-        self.texts
-            .keys()
-            .for_each(|path| expected.extend(self.expected(path)));
-        assert_eq!(places, expected);
-        let sizes: BTreeMap<String, i64> = self
-            .texts
-            .iter()
-            .map(|(path, text)| (path.clone(), text.len() as i64))
-            .collect();
-        assert_eq!(files, sizes);
+        let (passages, files) = self.left();
+        let paths = || self.texts.keys();
+        let expected: Passages = paths().flat_map(|path| self.expected(path)).collect();
+        assert_eq!(passages, expected);
+        let stamps = paths().map(|path| (path.clone(), self.stamp(path)));
+        assert_eq!(files, stamps.collect());
         let again = self.index();
         assert_eq!(
             (&again["changed"], &again["removed"]),
