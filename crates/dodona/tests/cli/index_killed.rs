@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use dodona_knowledge::search::{FileChunks, SearchIndex};
 use dodona_testkit::Chance;
-use rusqlite::Connection;
+use dodona_testkit::rusqlite::Connection;
 use serde_json::Value;
 
 use crate::harness::Home;
