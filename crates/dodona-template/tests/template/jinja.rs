@@ -63,8 +63,12 @@ fn the_same_templates_give_the_same_texts() {
     );
 }
 
-/// Both texts are the same, or neither made one, or a number did not fit in 64 bits.
+/// Both texts are the same, or neither made one, or a number did not fit in 64 bits, or the
+/// template grew beyond our limits, which Jinja2 does not have.
 fn agree(ours: &Value, theirs: &Value) -> bool {
+    if ours["limit"] == true {
+        return true;
+    }
     let overflow = ours["error"]
         .as_str()
         .is_some_and(|error| error.contains("64 bits"));
@@ -84,12 +88,7 @@ fn render(case: &Value) -> Value {
     match text {
         Ok(text) => json!({"text": text}),
         Err(error) => {
-            assert_ne!(
-                error.kind,
-                ErrorKind::Limit,
-                "too large to compare: {source}: {error}"
-            );
-            json!({"error": error.to_string()})
+            json!({"error": error.to_string(), "limit": error.kind == ErrorKind::Limit})
         }
     }
 }
