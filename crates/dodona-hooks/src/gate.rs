@@ -3,8 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use dodona_proto::hook::Verdict;
 use dodona_proto::{MethodName, PluginName};
 use serde_json::Value;
+
+use crate::OnFailure;
 
 /// What a gate is asked about.
 #[derive(Debug)]
@@ -20,21 +23,6 @@ impl<'a> PendingCall<'a> {
     pub fn new(method: &'a MethodName, params: Value) -> Self {
         Self { method, params }
     }
-}
-
-/// What one gate says.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Go on.
-    Allow,
-    /// Go on with these parameters instead.
-    Modify(Value),
-    /// Do not run it; the text says why and goes to the caller.
-    Deny(String),
-    /// A person must agree first; the text says to what.
-    Ask(String),
-    /// Do not run it; this is its result.
-    Answer(Value),
 }
 
 /// What all gates together decided, and which plugin's word it was.
@@ -60,15 +48,6 @@ pub enum Decision {
     },
     /// Answer without running it.
     Answer(Value),
-}
-
-/// What counts when a gate panics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnFailure {
-    /// The call goes on as if the gate had allowed it.
-    Open,
-    /// The call is denied.
-    Closed,
 }
 
 type Callback = dyn for<'a, 'b> Fn(&'a PendingCall<'b>) -> Verdict + Send + Sync;

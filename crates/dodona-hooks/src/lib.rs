@@ -1,32 +1,55 @@
 //! Hook points: moments at which plugins may look, change or refuse.
 //!
-//! So far there is the one the dispatcher needs: the *gate* before a tool-marked method runs
-//! (`PRE_TOOL_EXECUTE`). Start from [`Gate`], which a plugin contributes, and [`Gates`], the
-//! frozen, ordered set the hub asks.
+//! A plugin contributes [`Hook`]s: a callback for one [`Point`], with a priority. The hub puts
+//! them into a [`HookRegistry`] and freezes that into [`Hooks`], an immutable, ordered set that
+//! is read without a lock. Whoever comes to a point fires it with [`Hooks::fire`] and goes on
+//! with what the callbacks made of the payload.
+//!
+//! A callback is shown the payload and returns a [`Reply`]: an edit of the point's own type, and
+//! effects. Edits are applied after the callback returned well, so one that fails, panics or is
+//! late has changed nothing.
 //!
 //! ```
-//! use dodona_hooks::{Decision, Gate, Gates, OnFailure, PendingCall, Verdict};
-//! use dodona_proto::{MethodName, PluginName};
-//! use serde_json::json;
+//! use dodona_hooks::point::PreToolExecute;
+//! use dodona_hooks::{Hook, HookRegistry, Reply};
+//! use dodona_proto::PluginName;
+//! use dodona_proto::hook::Verdict;
 //!
-//! let no_secrets = Gate::new(PluginName::new("guard")?, OnFailure::Closed, |call: &PendingCall<'_>| {
-//!     match call.params["path"].as_str() {
-//!         Some(path) if path.starts_with("secret/") => Verdict::Deny("not there".into()),
-//!         _ => Verdict::Allow,
-//!     }
-//! });
-//! let gates = Gates::freeze(vec![no_secrets]);
-//! let method = MethodName::new("vault.read")?;
-//! let decision = gates.decide(PendingCall::new(&method, json!({"path": "secret/key"})));
-//! assert!(matches!(decision, Decision::Deny { .. }));
+//! let no_secrets = Hook::inline::<PreToolExecute>(|call| {
+//!     Ok(match call.arguments["path"].as_str() {
+//!         Some(path) if path.starts_with("secret/") => Reply::edit(Verdict::Deny("not there".into())),
+//!         _ => Reply::none(),
+//!     })
+//! })
+//! .fail_closed();
+//!
+//! let mut registry = HookRegistry::default();
+//! registry.register(&PluginName::new("guard")?, no_secrets);
+//! let hooks = registry.freeze();
+//! assert!(hooks.has_subscribers::<PreToolExecute>());
 //! # Ok::<(), dodona_proto::NameError>(())
 //! ```
 //!
 //! # What it does not do
 //!
-//! It calls nobody and waits for nothing: a gate that wants a person's word answers
-//! [`Verdict::Ask`], and the hub does the waiting.
+//! It carries out no effect and waits for no person: a gate that wants somebody's word answers
+//! [`Verdict::Ask`](dodona_proto::hook::Verdict), and the hub does the waiting.
 
+mod breaker;
 mod gate;
+mod hook;
+mod list;
+mod order;
+pub mod point;
+mod registry;
+mod reply;
+mod trace;
 
-pub use gate::{Decision, Gate, Gates, OnFailure, PendingCall, Verdict};
+pub use dodona_proto::hook::Verdict;
+pub use gate::{Decision, Gate, Gates, PendingCall};
+pub use hook::{Hook, OnFailure};
+pub use list::Fired;
+pub use point::Point;
+pub use registry::{HookId, HookInfo, HookRegistry, Hooks};
+pub use reply::{HookFailure, Reply};
+pub use trace::{RunRecord, Trace};

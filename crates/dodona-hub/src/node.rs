@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dodona_hooks::Hooks;
 use dodona_plugin::{BoxFuture, CallCtx, CallInfo, Caller, ItemStream, Params, ScopeWork};
 use dodona_proto::{
     CallError, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodDescriptor, MethodKind,
@@ -350,6 +351,10 @@ impl Caller for Node {
 
     fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
         self.core.methods(&self.info.principal)
+    }
+
+    fn hooks(&self) -> Arc<Hooks> {
+        Arc::clone(&self.core.snapshot.load().hooks)
     }
 
     fn scope<'a>(

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dodona_hooks::{Gate, Gates};
+use dodona_hooks::{Gate, Gates, Hook, HookRegistry};
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::{Contribution, EventBus, Method, Plugin, PluginContext};
 use dodona_proto::{MethodDescriptor, MethodKind, PluginName, PluginState, PluginStatus, Severity};
@@ -30,6 +30,7 @@ pub(crate) struct Roster<'a> {
 struct Ready {
     routes: Vec<Arc<Route>>,
     gates: Vec<Gate>,
+    hooks: Vec<Hook>,
 }
 
 impl Roster<'_> {
@@ -41,10 +42,14 @@ impl Roster<'_> {
     ) -> Snapshot {
         let mut snapshot = Snapshot::default();
         let mut gates = Vec::new();
+        let mut registry = HookRegistry::default();
         for (name, plugin) in plugins {
             let (state, reason) = match self.ready(name, plugin.as_ref()).await {
                 Ok(ready) => {
                     gates.extend(ready.gates);
+                    for hook in ready.hooks {
+                        registry.register(name, hook);
+                    }
                     snapshot.routes.extend(
                         ready
                             .routes
@@ -70,6 +75,7 @@ impl Roster<'_> {
             );
         }
         snapshot.gates = Gates::freeze(gates);
+        snapshot.hooks = Arc::new(registry.freeze());
         snapshot
     }
 
@@ -97,6 +103,7 @@ impl Roster<'_> {
         let Contribution {
             methods,
             gates,
+            hooks,
             migrations,
         } = contribution;
         let routes = self.routes(name, methods)?;
@@ -105,7 +112,11 @@ impl Roster<'_> {
                 .await
                 .map_err(|error| with_source(&error))?;
         }
-        Ok(Ready { routes, gates })
+        Ok(Ready {
+            routes,
+            gates,
+            hooks,
+        })
     }
 
     fn routes(&self, plugin: &PluginName, methods: Vec<Method>) -> Result<Vec<Arc<Route>>, String> {

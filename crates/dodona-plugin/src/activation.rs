@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dodona_hooks::Gate;
+use dodona_hooks::{Gate, Hook};
 use dodona_proto::{Event, PluginName, Severity};
 use dodona_store::{Db, Migration};
 use futures_util::future::BoxFuture;
@@ -52,6 +52,8 @@ pub struct Contribution {
     pub methods: Vec<Method>,
     /// A say over tool calls.
     pub gates: Vec<Gate>,
+    /// A say at hook points.
+    pub hooks: Vec<Hook>,
     /// The schema of its database.
     pub migrations: Cow<'static, [Migration]>,
 }
@@ -73,6 +75,13 @@ impl Contribution {
     #[must_use]
     pub fn gate(mut self, gate: Gate) -> Self {
         self.gates.push(gate);
+        self
+    }
+
+    /// Adds a callback for a hook point.
+    #[must_use]
+    pub fn hook(mut self, hook: Hook) -> Self {
+        self.hooks.push(hook);
         self
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use dodona_hooks::Hooks;
 use dodona_proto::{
     CallError, CallId, Item, ItemBody, MethodDescriptor, MethodName, PluginPath, Principal, Project,
 };
@@ -109,6 +110,10 @@ pub trait Caller: Send + Sync {
     /// What the caller may call, by name.
     fn methods(&self) -> Vec<Arc<MethodDescriptor>>;
 
+    /// The hooks there are now. Who fires several points of one piece of work keeps them, so that
+    /// the same callbacks see its beginning and its end.
+    fn hooks(&self) -> Arc<Hooks>;
+
     /// Emits an item of this call.
     fn emit(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
 }
@@ -149,6 +154,12 @@ impl CallCtx {
     /// What may be called, by name. Descriptors are shared and not copied.
     pub fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
         self.0.methods()
+    }
+
+    /// The hooks there are now. Who fires several points of one piece of work keeps them, so that
+    /// the same callbacks see its beginning and its end.
+    pub fn hooks(&self) -> Arc<Hooks> {
+        self.0.hooks()
     }
 
     /// Runs work as a child of this call under a name, so that its items have a path of their

@@ -24,8 +24,10 @@
 
 mod call_id;
 mod descriptor;
+mod effect;
 mod error;
 mod event;
+pub mod hook;
 mod item;
 mod message;
 mod name;
@@ -40,8 +42,10 @@ mod usage;
 
 pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
 pub use descriptor::{Approval, MethodDescriptor, MethodKind, Mutation, ToolCategory, ToolMark};
+pub use effect::{Category, DeliverAt, Effect, Notification, PluginEffect, Priority};
 pub use error::{CallError, ErrorCode, ExitKind};
 pub use event::{Event, Severity};
+pub use hook::{HookKind, HookPoint};
 pub use item::{DoneStatus, Item, ItemBody, ItemKind};
 pub use message::{Message, ToolCall};
 pub use name::{MethodName, NameError, PluginName};

@@ -1,0 +1,97 @@
+//! Rest for a callback that keeps failing.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How many failures in a row are too many.
+const TOO_MANY: u32 = 5;
+
+/// How long a callback is left alone then.
+const REST: Duration = Duration::from_secs(30);
+
+/// Counts failures in a row. After too many the callback is left alone for a while, and then
+/// tried once.
+#[derive(Debug)]
+pub(crate) struct Breaker {
+    failures: AtomicU32,
+    /// Milliseconds after `since` until which nothing is asked; zero while all is well.
+    resting_until: AtomicU64,
+    since: Instant,
+}
+
+/// What a failure led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tripped {
+    /// The callback goes on being asked.
+    No,
+    /// It is left alone from now on.
+    Now,
+}
+
+impl Breaker {
+    pub(crate) fn new() -> Self {
+        Self {
+            failures: AtomicU32::new(0),
+            resting_until: AtomicU64::new(0),
+            since: Instant::now(),
+        }
+    }
+
+    /// Whether the callback is to be left alone.
+    #[inline]
+    pub(crate) fn is_resting(&self) -> bool {
+        let until = self.resting_until.load(Ordering::Relaxed);
+        until != 0 && self.now() < until
+    }
+
+    #[inline]
+    pub(crate) fn succeeded(&self) {
+        if self.failures.load(Ordering::Relaxed) != 0 {
+            self.failures.store(0, Ordering::Relaxed);
+            self.resting_until.store(0, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn failed(&self) -> Tripped {
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if failures < TOO_MANY {
+            return Tripped::No;
+        }
+        let until = self.now() + u64::try_from(REST.as_millis()).unwrap_or(u64::MAX);
+        self.resting_until.store(until, Ordering::Relaxed);
+        Tripped::Now
+    }
+
+    fn now(&self) -> u64 {
+        // From 1, so that zero can mean that all is well.
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn five_failures_in_a_row_mean_a_rest_and_then_one_try() {
+        let breaker = Breaker::new();
+        for _ in 0..4 {
+            assert_eq!(breaker.failed(), Tripped::No);
+        }
+        breaker.succeeded();
+        for _ in 0..4 {
+            assert_eq!(breaker.failed(), Tripped::No);
+        }
+        assert_eq!(breaker.failed(), Tripped::Now);
+        assert!(breaker.is_resting());
+        tokio::time::advance(REST + Duration::from_millis(1)).await;
+        assert!(!breaker.is_resting());
+        assert_eq!(breaker.failed(), Tripped::Now);
+        assert!(breaker.is_resting());
+        tokio::time::advance(REST + Duration::from_millis(1)).await;
+        breaker.succeeded();
+        assert_eq!(breaker.failed(), Tripped::No);
+    }
+}
