@@ -132,7 +132,6 @@ impl<'c> Work<'c> {
         self.prepare().await?;
         for turn in 1..=self.agent.options.max_turns {
             let request = self.assemble(turn).await?;
-            let seen = request.messages.len();
             let said = self.ask(request).await?;
             self.account(turn, &said).await?;
             if !said.calls.is_empty() {
@@ -141,7 +140,7 @@ impl<'c> Work<'c> {
             }
             let said = said.checked(&self.model)?;
             // An answer that missed what the user said meanwhile is none: the next one has it.
-            if !self.was_steered(seen).await? {
+            if !self.was_steered().await? {
                 return Ok(Answered { turn, said });
             }
         }

@@ -144,8 +144,8 @@ impl Work<'_> {
     }
 
     /// Whether the user said something that the model has not seen.
-    pub(super) async fn was_steered(&self, seen: usize) -> Result<bool, Stop> {
-        Ok(self.query.window().await?.len() > seen)
+    pub(super) async fn was_steered(&self) -> Result<bool, Stop> {
+        Ok(self.query.is_behind().await?)
     }
 }
 

@@ -17,7 +17,7 @@ use super::id::{ContextId, QueryId, check};
 use super::lifecycle::find;
 use super::query::{INFO, QueryInfo};
 use super::rows::{self, Owner};
-use super::window;
+use super::shown;
 
 /// What the document says it is.
 const FORMAT: &str = "dodona.conversation";
@@ -126,7 +126,7 @@ fn read_exchange(row: &Row<'_>) -> Result<ArchivedExchange, DbError> {
         query_id: QueryId::stored(row.get(0)?),
         turn: row.get(1)?,
         model: row.get(2)?,
-        opaque: window::opaque(row, 3)?,
+        opaque: shown::opaque(row, 3)?,
         rewound_at: rows::time_opt(row, 4)?,
         exchange: rows::parse("exchange", row.text(5)?)?,
     })

@@ -14,6 +14,7 @@ use super::lifecycle::{self, NewContext};
 use super::live::LiveQueries;
 use super::query::{self, Appended, Query};
 use super::rows::{Head, Owner};
+use super::shown::Window;
 use super::{Conversations, turn};
 
 /// A question, and what it is to be answered with.
@@ -85,6 +86,7 @@ impl Conversations {
                         counter: Arc::clone(&new.counter),
                         begun: appended,
                         turns_before,
+                        window: Window::default(),
                     });
                 }
             }

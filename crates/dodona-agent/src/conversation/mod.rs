@@ -29,6 +29,7 @@ mod result;
 mod rewind;
 mod rows;
 mod schema;
+mod shown;
 mod steer;
 mod tool_call;
 mod turn;
@@ -63,6 +64,7 @@ pub use tool_call::{Ending, ToolCallRecord, ToolCallStatus};
 pub use usage::UsageRecord;
 
 use live::LiveQueries;
+use shown::Window;
 
 /// The conversations of one database. Cheap to clone.
 #[derive(Clone)]
@@ -137,7 +139,7 @@ impl Conversations {
         let (owner, context) = (owner.clone(), context.to_owned());
         self.read(move |tx| {
             let head = rows::Head::find(tx, &owner, &context)?;
-            window::messages(tx, &head.id)
+            Ok(Window::read(tx, &head.id)?.messages())
         })
         .await
     }
@@ -145,9 +147,5 @@ impl Conversations {
     /// The conversation of the running query that a call is made for, if it is made for one.
     pub fn context_of_call(&self, call: &CallId) -> Option<ContextId> {
         self.inner.live.context_of(call)
-    }
-
-    async fn messages(&self, context: ContextId) -> Result<Vec<Message>, ConversationError> {
-        self.read(move |tx| window::messages(tx, &context)).await
     }
 }

@@ -13,6 +13,7 @@ use super::error::ConversationError;
 use super::exchange::OracleExchange;
 use super::id::ContextId;
 use super::rows::{self, Head, Owner};
+use super::shown;
 use super::window::{self, Reach};
 
 /// What a model change came to.
@@ -104,7 +105,7 @@ fn suspend(
     let exchanges = tx.query(sql, (id.as_str(), head.window_from, model), |row| {
         Ok((
             rows::parse("exchange", row.text(0)?)?,
-            window::opaque(row, 1)?,
+            shown::opaque(row, 1)?,
         ))
     })?;
     Ok((head.tokens_used, exchanges))

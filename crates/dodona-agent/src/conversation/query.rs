@@ -16,7 +16,8 @@ use super::exchange::{ExchangeRole, OracleExchange};
 use super::history;
 use super::id::{ContextId, ExchangeId, QueryId};
 use super::live::LiveQuery;
-use super::rows::{self, Owner};
+use super::rows::{self, Head, Owner};
+use super::shown::{self, Window};
 use super::tool_call::{Ending, ToolCallRecord};
 use super::usage::{self, UsageRecord};
 use super::{Conversations, turn};
@@ -206,6 +207,8 @@ pub struct Query {
     pub(super) counter: Counter,
     pub(super) begun: Appended,
     pub(super) turns_before: u64,
+    /// What a model was shown last.
+    pub(super) window: Window,
 }
 
 /// How a query ends that could not be ended when it should have been.
@@ -296,8 +299,18 @@ impl Query {
     }
 
     /// What a model is shown now.
-    pub async fn window(&self) -> Result<Vec<Message>, ConversationError> {
-        self.conversations.messages(self.context().clone()).await
+    pub async fn window(&mut self) -> Result<Vec<Message>, ConversationError> {
+        let (context, known) = (self.context().clone(), self.window.last());
+        let news = move |tx: &Tx<'_>| shown::news(tx, &context, known);
+        self.window.add(self.conversations.read(news).await?);
+        Ok(self.window.messages())
+    }
+
+    /// Whether something was said that [`window`](Self::window) has not shown.
+    pub async fn is_behind(&self) -> Result<bool, ConversationError> {
+        let context = self.context().clone();
+        let last = move |tx: &Tx<'_>| Ok(Head::of(tx, &context)?.last_position);
+        Ok(self.conversations.read(last).await? > self.window.last())
     }
 
     /// Adds the answer and ends the query, both or neither.

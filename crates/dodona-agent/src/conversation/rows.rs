@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::context::{ContextStatus, ForkPoint, OracleContext};
 use super::error::{ConversationError, Invalid, not_found};
 use super::id::{ContextId, ExchangeId};
+use super::{history, window};
 
 /// Whose conversations, and about which project. Everything is found within one owner only:
 /// somebody else's ids do not exist.
@@ -139,19 +140,25 @@ impl Head {
 }
 
 const CONTEXT: &str = "id, user_id, project_id, session_start, last_activity, last_model, \
-     token_budget, tokens_used, compressed_summary, recent_exchanges_json, key_decisions_json, \
-     mentioned_symbols, mentioned_files, status, compression_count, agent_id, name, is_default, \
-     forked_from, forked_exchange";
+     token_budget, tokens_used, compressed_summary, key_decisions_json, status, \
+     compression_count, agent_id, name, is_default, forked_from, forked_exchange";
 
-/// The whole state of a conversation.
+/// The whole state of a conversation. What the row only has copies of is read where it is true: a
+/// query that is running has added to it, and the copies are made when it has ended.
 pub(super) fn context(tx: &Tx<'_>, id: &ContextId) -> Result<OracleContext, ConversationError> {
     let sql = format!("select {CONTEXT} from oracle_contexts where id = ?1");
-    Ok(tx.query_one(&sql, (id.as_str(),), read_context)?)
+    let context = tx.query_one(&sql, (id.as_str(),), read_context)?;
+    Ok(OracleContext {
+        recent_exchanges: window::exchanges(tx, id)?,
+        mentioned_symbols: history::mentioned(tx, id, "symbol")?,
+        mentioned_files: history::mentioned(tx, id, "file")?,
+        ..context
+    })
 }
 
 fn read_context(row: &Row<'_>) -> Result<OracleContext, DbError> {
-    let forked_from = row.get::<Option<String>>(18)?;
-    let forked_exchange = row.get::<Option<String>>(19)?;
+    let forked_from = row.get::<Option<String>>(15)?;
+    let forked_exchange = row.get::<Option<String>>(16)?;
     Ok(OracleContext {
         id: ContextId::stored(row.get(0)?),
         user_id: row.get(1)?,
@@ -162,15 +169,15 @@ fn read_context(row: &Row<'_>) -> Result<OracleContext, DbError> {
         token_budget: row.get(6)?,
         tokens_used: row.get(7)?,
         compressed_summary: row.get(8)?,
-        recent_exchanges: parse("exchanges", row.text(9)?)?,
-        key_decisions: parse("decisions", row.text(10)?)?,
-        mentioned_symbols: row.get(11)?,
-        mentioned_files: row.get(12)?,
-        status: status(row, 13)?,
-        compression_count: row.get(14)?,
-        agent_id: row.get(15)?,
-        name: row.get(16)?,
-        is_default: row.get(17)?,
+        recent_exchanges: Vec::new(),
+        key_decisions: parse("decisions", row.text(9)?)?,
+        mentioned_symbols: None,
+        mentioned_files: None,
+        status: status(row, 10)?,
+        compression_count: row.get(11)?,
+        agent_id: row.get(12)?,
+        name: row.get(13)?,
+        is_default: row.get(14)?,
         forked_from: forked_from.map(|context| ForkPoint {
             context_id: ContextId::stored(context),
             exchange_id: forked_exchange.map(ExchangeId::stored),

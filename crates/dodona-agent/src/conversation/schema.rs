@@ -5,9 +5,10 @@ use dodona_plugin::store::Migration;
 /// The schema, step by step.
 ///
 /// `exchanges` holds the originals: rows are added and never removed, and what was said in one
-/// never changes. `recent_exchanges_json`, `tokens_used` and the mentions of a context are derived
-/// from it in the transaction that changes it.
-pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS];
+/// never changes. The `tokens_used` of a context is derived from it in the transaction that changes
+/// it; `recent_exchanges_json` and the mentions in a context's row are copies, made in the transaction
+/// that ends a query, and whenever one is taken back, copied or counted anew.
+pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS, WINDOWS];
 
 const RESULTS: Migration = Migration::new(
     2,
@@ -22,6 +23,16 @@ const RESULTS: Migration = Migration::new(
         created_at  text not null
     ) strict;
     create index results_of_a_context on results(context_id);
+    ",
+);
+
+/// Finds what is in a window, and what that comes to, without reading what was said.
+const WINDOWS: Migration = Migration::new(
+    3,
+    "windows are counted from an index",
+    "
+    create index exchanges_of_a_window
+        on exchanges(context_id, position, rewound_at, query_id, token_count);
     ",
 );
 

@@ -77,7 +77,7 @@ fn place(
         "update queries set turns = max(turns, ?2) where id = ?1",
         (facts.query.as_str(), turn),
     )?;
-    let fitted = window::refresh(tx, &facts.context, Reach::Window)?;
+    let fitted = window::make_room(tx, &head, exchange.token_count)?;
     Ok(Appended {
         exchange: exchange.id.clone(),
         tokens: exchange.token_count,

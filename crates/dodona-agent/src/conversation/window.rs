@@ -1,18 +1,14 @@
-//! The working window: which exchanges are in it, and what a model is shown of them.
+//! The working window: which exchanges are in it.
 
-use dodona_plugin::store::{DbError, Row, Tx};
-use dodona_proto::Message;
-use serde_json::Value;
+use dodona_plugin::store::Tx;
 
 use super::context::overflow_limit;
-use super::count;
 use super::error::ConversationError;
-use super::exchange::{ExchangeRole, OracleExchange};
+use super::exchange::OracleExchange;
 use super::history;
-use super::id::{ContextId, QueryId};
+use super::id::ContextId;
 use super::query::QueryState;
 use super::rows::{self, Head};
-use super::tool_call::{Ending, ToolCallRecord};
 
 /// From where a window is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,39 +36,86 @@ struct Group {
     state: QueryState,
 }
 
-/// Brings everything that is derived from the exchanges in step with them: which of them are in
-/// the window, its JSON, its tokens, the mentions.
+/// Makes room in the window for an exchange that was just added, where there is none.
+pub(super) fn make_room(
+    tx: &Tx<'_>,
+    before: &Head,
+    tokens: u64,
+) -> Result<Fitted, ConversationError> {
+    let tokens_used = before.tokens_used + tokens;
+    // Whoever fits into the budget pushes nobody out, and nobody needs to be counted.
+    if tokens_used > before.token_budget {
+        return fit_in(tx, &before.id, Reach::Window);
+    }
+    tx.execute(
+        "update oracle_contexts set tokens_used = ?2 where id = ?1",
+        (before.id.as_str(), tokens_used),
+    )?;
+    Ok(Fitted {
+        tokens_used,
+        dropped: 0,
+        too_large: None,
+    })
+}
+
+/// Decides which exchanges are in the window.
 ///
-/// Whole queries leave the window, the oldest first, until the rest is within the budget; the
-/// newest may use the tenth above it. So a tool call is never parted from its result.
-pub(super) fn refresh(
+/// Whole queries leave it, the oldest first, until the rest is within the budget; the newest may
+/// use the tenth above it. So a tool call is never parted from its result.
+pub(super) fn fit_in(
     tx: &Tx<'_>,
     context: &ContextId,
     reach: Reach,
 ) -> Result<Fitted, ConversationError> {
     let head = Head::of(tx, context)?;
-    let groups = groups(tx, &head, reach)?;
-    let (from, fitted) = fit(&groups, &head)?;
-    let exchanges: Vec<String> = tx.query(
-        "select json from exchanges
-         where context_id = ?1 and position >= ?2 and rewound_at is null order by position",
-        (context.as_str(), from),
-        |row| row.get(0),
-    )?;
+    let (from, fitted) = fit(&groups(tx, &head, reach)?, &head)?;
     tx.execute(
-        "update oracle_contexts set window_from = ?2, tokens_used = ?3, recent_exchanges_json = ?4,
-             mentioned_files = ?5, mentioned_symbols = ?6
+        "update oracle_contexts set window_from = ?2, tokens_used = ?3 where id = ?1",
+        (context.as_str(), from, fitted.tokens_used),
+    )?;
+    Ok(fitted)
+}
+
+/// Brings everything that is derived from the exchanges in step with them: which of them are in
+/// the window, its tokens, and the copies of it and of the mentions in the conversation's row.
+///
+/// The copies are for those who read the file. They cost as much as the window is large, so that
+/// they are made when a query has ended, and not with everything that is said in it.
+pub(super) fn refresh(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    reach: Reach,
+) -> Result<Fitted, ConversationError> {
+    let fitted = fit_in(tx, context, reach)?;
+    tx.execute(
+        "update oracle_contexts set recent_exchanges_json = ?2, mentioned_files = ?3,
+             mentioned_symbols = ?4
          where id = ?1",
         (
             context.as_str(),
-            from,
-            fitted.tokens_used,
-            format!("[{}]", exchanges.join(",")),
+            format!("[{}]", texts(tx, context)?.join(",")),
             history::mentioned(tx, context, "file")?,
             history::mentioned(tx, context, "symbol")?,
         ),
     )?;
     Ok(fitted)
+}
+
+/// The exchanges in the window.
+pub(super) fn exchanges(
+    tx: &Tx<'_>,
+    context: &ContextId,
+) -> Result<Vec<OracleExchange>, ConversationError> {
+    let texts = texts(tx, context)?;
+    let exchanges = texts.iter().map(|text| rows::parse("exchange", text));
+    exchanges.collect()
+}
+
+fn texts(tx: &Tx<'_>, context: &ContextId) -> Result<Vec<String>, ConversationError> {
+    let sql = "select e.json from oracle_contexts c join exchanges e on e.context_id = c.id
+        where c.id = ?1 and e.position >= c.window_from and e.rewound_at is null
+        order by e.position";
+    Ok(tx.query(sql, (context.as_str(),), |row| row.get(0))?)
 }
 
 /// The groups that are candidates, the newest first.
@@ -125,98 +168,4 @@ fn fit(groups: &[Group], head: &Head) -> Result<(u64, Fitted), ConversationError
         fitted.dropped -= 1;
     }
     Ok((from, fitted))
-}
-
-/// An exchange in the window, with the query it belongs to.
-struct Shown {
-    exchange: OracleExchange,
-    /// What the model wants to see again, if it is the one that is asked now.
-    opaque: Option<Value>,
-    query: QueryId,
-    state: QueryState,
-}
-
-/// What a model is shown: valid for a strict provider, whatever has happened.
-///
-/// Every tool call is answered exactly once, directly after the message that asked for it and in
-/// the order of the calls. A query that ended without an answer, or whose answer was not
-/// finished, is closed with a message that says so; half an answer is never shown as one.
-pub(super) fn messages(
-    tx: &Tx<'_>,
-    context: &ContextId,
-) -> Result<Vec<Message>, ConversationError> {
-    let sql = "select e.json, e.query_id, q.state,
-            case when e.model = c.last_model then e.opaque end
-        from exchanges e join queries q on q.id = e.query_id
-        join oracle_contexts c on c.id = e.context_id
-        where e.context_id = ?1 and e.position >= c.window_from and e.rewound_at is null
-        order by e.position";
-    let shown = tx.query(sql, (context.as_str(),), |row| {
-        Ok(Shown {
-            exchange: rows::parse("exchange", row.text(0)?)?,
-            query: QueryId::stored(row.get(1)?),
-            state: QueryState::parse(row.text(2)?)?,
-            opaque: opaque(row, 3)?,
-        })
-    })?;
-    let mut messages = Vec::with_capacity(shown.len() + 1);
-    for group in shown.chunk_by(|a, b| a.query == b.query) {
-        show_query(group, &mut messages);
-    }
-    Ok(messages)
-}
-
-fn show_query(group: &[Shown], messages: &mut Vec<Message>) {
-    let state = group[0].state;
-    let answered = group.last().is_some_and(|last| last.exchange.is_answer());
-    let half = answered && !matches!(state, QueryState::Complete | QueryState::Running);
-    let whole = if half {
-        &group[..group.len() - 1]
-    } else {
-        group
-    };
-    for (index, shown) in whole.iter().enumerate() {
-        show_exchange(shown, &whole[index + 1..], messages);
-    }
-    if state != QueryState::Running && (half || !answered) {
-        messages.push(Message::Assistant {
-            content: state.told().to_owned(),
-            tool_calls: Vec::new(),
-            opaque: None,
-        });
-    }
-}
-
-fn show_exchange(shown: &Shown, later: &[Shown], messages: &mut Vec<Message>) {
-    // A tool's answer is shown with the message that asked for it.
-    if shown.exchange.role == ExchangeRole::Tool {
-        return;
-    }
-    messages.push(count::message(&shown.exchange, shown.opaque.clone()));
-    let calls = shown.exchange.calls().iter();
-    messages.extend(calls.map(|call| result(call, later)));
-}
-
-pub(super) fn opaque(row: &Row<'_>, index: usize) -> Result<Option<Value>, DbError> {
-    let text: Option<String> = row.get(index)?;
-    let parsed = text.map(|text| rows::parse("exchange", &text)).transpose();
-    Ok(parsed?)
-}
-
-/// The message that answers a call: what the tool said, or what became of it.
-fn result(call: &ToolCallRecord, later: &[Shown]) -> Message {
-    let said = later
-        .iter()
-        .map(|shown| &shown.exchange)
-        .take_while(|exchange| exchange.role != ExchangeRole::Assistant)
-        .find(|exchange| exchange.tool_call_id.as_ref() == Some(&call.id));
-    let content = match (said, &call.result) {
-        (Some(exchange), _) => exchange.content.clone(),
-        (None, Some(result)) => result.clone(),
-        (None, None) => call.ending.unwrap_or(Ending::Interrupted).told(),
-    };
-    Message::Tool {
-        tool_call_id: call.id.clone(),
-        content,
-    }
 }

@@ -92,7 +92,7 @@ async fn what_is_exported_can_be_imported_elsewhere_and_is_the_same() {
     assert!(!again.context.is_default);
     let context = conversations.show(&bob, Some("from alice")).await.unwrap();
     assert_in_step(&context);
-    let query = conversations
+    let mut query = conversations
         .begin_query(&bob, in_context("from alice", "Four?"))
         .await
         .unwrap();

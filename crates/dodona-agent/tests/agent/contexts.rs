@@ -374,7 +374,7 @@ async fn a_fork_goes_its_own_way() {
         branch.recent_exchanges.iter().all(|e| e.id != answer.id),
         "ids are new"
     );
-    let query = conversations
+    let mut query = conversations
         .begin_query(&alice(), in_context("branch", "Three?"))
         .await
         .unwrap();

@@ -297,7 +297,7 @@ impl World {
         Some((chosen, exchange))
     }
 
-    async fn check(&self) {
+    async fn check(&mut self) {
         let list = self
             .conversations
             .list(&alice(), Which::All, 1_000)
@@ -316,6 +316,12 @@ impl World {
                 .await
                 .unwrap();
             assert_strict(&shown);
+            if let Some(query) = &mut self.query
+                && *query.context() == summary.id
+            {
+                let followed = query.window().await.unwrap();
+                assert_eq!(followed, shown, "a query follows its conversation");
+            }
             for pair in shown.windows(2) {
                 if let [Message::User { .. }, Message::User { content }] = pair {
                     assert_eq!(
@@ -360,11 +366,12 @@ impl World {
         }
         self.conversations = self.disk.open();
         self.check().await;
+        self.disk.assert_copies().await;
         let open = "select count(*) from tool_calls where status = 'pending'";
         assert_eq!(self.disk.number(open).await, 0, "every tool call has ended");
         let running = "select count(*) from queries where state = 'running'";
         assert_eq!(self.disk.number(running).await, 0);
-        let next = self
+        let mut next = self
             .conversations
             .begin_query(&alice(), question("Next?"))
             .await

@@ -8,8 +8,8 @@ use dodona_proto::{Message, StreamId};
 use serde_json::json;
 
 use crate::storage::{
-    Disk, alice, ask, asks, assert_in_step, assert_strict, crash, in_context, outcome, owner,
-    question, run, says,
+    Disk, alice, ask, asks, assert_in_step, assert_strict, bytes, crash, in_context, outcome,
+    owner, question, run, says,
 };
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn the_first_question_makes_the_default_conversation() {
 async fn the_window_is_what_was_said() {
     let disk = Disk::new().await;
     let conversations = disk.open();
-    let query = conversations
+    let mut query = conversations
         .begin_query(&alice(), question("Why?"))
         .await
         .unwrap();
@@ -59,7 +59,7 @@ async fn the_window_is_what_was_said() {
         .collect();
     assert_eq!(results, ["first", "second"]);
     query.answer(2, "Because.".to_owned(), None).await.unwrap();
-    let again = conversations
+    let mut again = conversations
         .begin_query(&alice(), question("And?"))
         .await
         .unwrap();
@@ -68,6 +68,45 @@ async fn the_window_is_what_was_said() {
     assert_strict(&shown);
     assert!(matches!(shown.last(), Some(Message::User { content }) if content == "And?"));
     assert_eq!(shown.len(), 6);
+}
+
+#[tokio::test]
+async fn a_query_knows_that_somebody_else_spoke() {
+    let disk = Disk::new().await;
+    let conversations = disk.open();
+    let mut query = conversations
+        .begin_query(&alice(), question("Why?"))
+        .await
+        .unwrap();
+    let shown = query.window().await.unwrap();
+    assert!(!query.is_behind().await.unwrap());
+    conversations
+        .steer(&alice(), None, "In French.".to_owned(), &bytes())
+        .await
+        .unwrap();
+    assert!(query.is_behind().await.unwrap());
+    let seen = query.window().await.unwrap();
+    assert_eq!(seen[..shown.len()], shown[..]);
+    assert!(matches!(&seen[shown.len()..], [Message::User { content }] if content == "In French."));
+    assert!(!query.is_behind().await.unwrap());
+}
+
+#[tokio::test]
+async fn the_state_of_a_conversation_has_what_a_running_query_said_so_far() {
+    let disk = Disk::new().await;
+    let conversations = disk.open();
+    let query = conversations
+        .begin_query(&alice(), question("What does `src/login.rs` do?"))
+        .await
+        .unwrap();
+    query.append(1, asks(&["a"])).await.unwrap();
+    let context = conversations.show(&alice(), None).await.unwrap();
+    assert_in_step(&context);
+    assert_eq!(context.recent_exchanges.len(), 2);
+    assert_eq!(context.mentioned_files.as_deref(), Some("src/login.rs"));
+    crash(query);
+    assert_eq!(disk.open().recover().await.unwrap(), 1);
+    disk.assert_copies().await;
 }
 
 #[tokio::test]
@@ -218,7 +257,7 @@ async fn a_dropped_query_is_interrupted_and_the_next_one_works() {
     query.append(1, asks(&["a"])).await.unwrap();
     drop(query);
     // Its end is written behind the scenes; until it is, the conversation is busy.
-    let next = loop {
+    let mut next = loop {
         match conversations.begin_query(&alice(), question("Two?")).await {
             Ok(query) => break query,
             Err(ConversationError::Busy { .. }) => tokio::task::yield_now().await,
@@ -269,7 +308,7 @@ async fn a_crash_interrupts_and_a_second_recovery_changes_nothing() {
 async fn a_message_while_tools_run_does_not_part_them_from_their_answers() {
     let disk = Disk::new().await;
     let conversations = disk.open();
-    let query = conversations
+    let mut query = conversations
         .begin_query(&alice(), question("One?"))
         .await
         .unwrap();
@@ -348,7 +387,7 @@ async fn what_a_provider_wants_to_see_again_is_shown_to_its_own_model_only() {
         Message::Assistant { opaque, .. } => opaque.clone(),
         other => panic!("{other:?}"),
     };
-    let same = conversations
+    let mut same = conversations
         .begin_query(&alice(), question("And?"))
         .await
         .unwrap();
@@ -358,7 +397,7 @@ async fn what_a_provider_wants_to_see_again_is_shown_to_its_own_model_only() {
         model: "other".to_owned(),
         ..question("And?")
     };
-    let other = conversations.begin_query(&alice(), other).await.unwrap();
+    let mut other = conversations.begin_query(&alice(), other).await.unwrap();
     assert_eq!(seen(&other.window().await.unwrap()), None);
     let context = conversations.show(&alice(), None).await.unwrap();
     assert_eq!(

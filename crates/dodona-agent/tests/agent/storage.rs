@@ -38,6 +38,30 @@ impl Disk {
         Conversations::open(self.db.clone())
     }
 
+    /// While no query runs, the rows of the conversations have what is derived from the exchanges.
+    pub(crate) async fn assert_copies(&self) {
+        let read = self.db.read(|tx| {
+            let sql = "select id, recent_exchanges_json, coalesce(mentioned_files, ''),
+                    (select json_group_array(json(e.json) order by e.position) from exchanges e
+                     where e.context_id = c.id and e.position >= c.window_from
+                         and e.rewound_at is null),
+                    (select coalesce(group_concat(m.text, char(10) order by m.last_position desc, m.text), '')
+                     from mentions m where m.context_id = c.id and m.kind = 'file')
+                from oracle_contexts c";
+            tx.query(sql, (), |row| {
+                let text = |index| row.get::<String>(index);
+                Ok((text(0)?, (text(1)?, text(2)?), (text(3)?, text(4)?)))
+            })
+        });
+        for (id, copies, originals) in read.await.unwrap() {
+            let parsed = |(exchanges, files): (String, String)| {
+                let exchanges: serde_json::Value = serde_json::from_str(&exchanges).unwrap();
+                (exchanges, files)
+            };
+            assert_eq!(parsed(copies), parsed(originals), "the row of {id}");
+        }
+    }
+
     /// Reads a number, such as a count.
     pub(crate) async fn number(&self, sql: &'static str) -> u64 {
         let read = self
