@@ -116,6 +116,11 @@ impl Gates {
         Self(gates)
     }
 
+    /// Whether there is nobody to ask.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Asks every gate. A refusal beats everything, a question beats an answer, and the first
     /// of equals counts.
     pub fn decide(&self, mut call: PendingCall<'_>) -> Decision {

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use dodona_hooks::{Decision, PendingCall};
 use dodona_plugin::{Origin, Params};
-use dodona_proto::{Approval, CallError, ErrorCode, Principal};
+use dodona_proto::{CallError, ErrorCode, Principal};
 use serde_json::{Map, Value};
 
 use crate::hub::Core;
 use crate::limits::Place;
 use crate::meter;
-use crate::router::{Route, Snapshot};
+use crate::router::Route;
 use crate::validate;
 
 /// Where a call comes from.
@@ -26,8 +25,6 @@ pub(crate) enum Reach {
 pub(crate) struct Admitted {
     pub(crate) route: Arc<Route>,
     pub(crate) params: Value,
-    /// The result, where a gate answered in the method's place.
-    pub(crate) answer: Option<Value>,
     /// Its places among the running calls, until it ends.
     pub(crate) places: [Option<Place>; 3],
 }
@@ -46,7 +43,8 @@ impl Core {
             .inspect_err(|error| meter::refused(&error.code))
     }
 
-    /// Authorise → limit → find → validate → gate.
+    /// Authorise → limit → find → validate. What asks others, the gates of a tool, is a part of
+    /// the running call.
     fn decide(
         &self,
         who: &Principal,
@@ -64,11 +62,9 @@ impl Core {
         let places = self.limit(who, reach, route)?;
         let route = Arc::clone(route.ok_or_else(|| snapshot.missing(method))?);
         let params = self.validate(&route, params)?;
-        let (params, answer) = self.gate(&snapshot, &route, params)?;
         Ok(Admitted {
             route,
             params,
-            answer,
             places,
         })
     }
@@ -105,45 +101,6 @@ impl Core {
         }
         Ok(value)
     }
-
-    /// Asks the gates about a tool-marked method. Until a person can be asked, a question is a
-    /// refusal.
-    fn gate(
-        &self,
-        snapshot: &Snapshot,
-        route: &Route,
-        params: Value,
-    ) -> Result<(Value, Option<Value>), CallError> {
-        let descriptor = route.descriptor();
-        let Some(tool) = &descriptor.tool else {
-            return Ok((params, None));
-        };
-        match snapshot
-            .gates
-            .decide(PendingCall::new(&descriptor.name, params))
-        {
-            Decision::Run(_) | Decision::Answer(_) if tool.approval == Approval::Always => Err(
-                unanswered(&format!("`{}` needs a person's agreement", descriptor.name)),
-            ),
-            Decision::Run(params) => {
-                // A gate may have changed them.
-                validate::check(
-                    &params,
-                    &descriptor.params,
-                    &route.validator,
-                    &self.config.limits,
-                )?;
-                Ok((params, None))
-            }
-            Decision::Answer(value) => Ok((Value::Null, Some(value))),
-            Decision::Ask { message, .. } => Err(unanswered(&message)),
-            Decision::Deny { plugin, message } => Err(CallError::new(ErrorCode::Denied, message)
-                .hint(format!(
-                    "plugin `{plugin}` decides over `{}`",
-                    descriptor.name
-                ))),
-        }
-    }
 }
 
 fn is_reachable(route: &Route, reach: Reach) -> bool {
@@ -159,11 +116,4 @@ fn authorise(who: &Principal, route: Option<&Arc<Route>>) -> Result<(), CallErro
     }
     let message = format!("user `{}` lacks the scope `{scope}`", who.user);
     Err(CallError::new(ErrorCode::Forbidden, message).hint("use a token that has this scope"))
-}
-
-fn unanswered(message: &str) -> CallError {
-    CallError::new(
-        ErrorCode::ApprovalRequired,
-        format!("{message}; nobody is there to answer"),
-    )
 }

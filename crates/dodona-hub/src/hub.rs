@@ -380,6 +380,7 @@ impl Core {
             principal,
             project,
             deadline: Some(deadline),
+            snapshot: None,
             cancel: root.cancel.clone(),
         };
         let keep_last = root.writer.is_none() && descriptor.kind == MethodKind::Streaming;

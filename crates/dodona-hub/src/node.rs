@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dodona_hooks::Hooks;
-use dodona_plugin::{BoxFuture, CallCtx, CallInfo, Caller, ItemStream, Params, ScopeWork};
+use dodona_plugin::{
+    BoxFuture, CallCtx, CallInfo, Caller, ItemStream, Params, ScopeWork, ToolReply, ToolRequest,
+};
 use dodona_proto::{
     CallError, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodDescriptor, MethodKind,
-    MethodName, PathError,
+    MethodName, PathError, QuerySnapshot,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -17,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::admit::{Admitted, Reach};
 use crate::hub::Core;
+use crate::pause::Clock;
 use crate::run;
 use crate::tap::{self, Tap};
 use crate::tree::Root;
@@ -32,8 +35,10 @@ pub(crate) struct Node {
     closing: AtomicBool,
     /// Whether it is no longer in the tree.
     left: AtomicBool,
-    /// When this call itself must be over, where that is sooner than for the call above.
-    pub(crate) own_deadline: Option<Instant>,
+    /// The time of this call itself; the call above it has its own.
+    pub(crate) clock: Clock,
+    /// How long this call itself may take, where that was said.
+    pub(crate) timeout: Option<Duration>,
     /// In-process consumers of this call's items, and of the calls above.
     taps: Vec<Tap>,
     /// Whether the newest data is kept as the result.
@@ -49,6 +54,14 @@ struct State {
     last: Option<Value>,
 }
 
+/// What the one who makes a call says about it.
+#[derive(Default)]
+struct How {
+    timeout: Option<Duration>,
+    tap: Option<Tap>,
+    snapshot: Option<Arc<QuerySnapshot>>,
+}
+
 /// How a child differs from its parent.
 pub(crate) struct ChildSpec<'a> {
     /// Its name in the path.
@@ -57,6 +70,8 @@ pub(crate) struct ChildSpec<'a> {
     pub(crate) timeout: Option<Duration>,
     pub(crate) tap: Option<Tap>,
     pub(crate) keep_last: bool,
+    /// How the query stands, where the parent says.
+    pub(crate) snapshot: Option<Arc<QuerySnapshot>>,
 }
 
 impl Node {
@@ -68,8 +83,8 @@ impl Node {
         since: Instant,
         keep_last: bool,
     ) -> Arc<Self> {
-        let own_deadline = info.deadline;
-        let node = Self::new(core, root, info, since, own_deadline);
+        let deadline = info.deadline;
+        let node = Self::new(core, root, info, since, deadline);
         Arc::new(Self { keep_last, ..node })
     }
 
@@ -78,7 +93,7 @@ impl Node {
         root: Arc<Root>,
         info: CallInfo,
         since: Instant,
-        own_deadline: Option<Instant>,
+        deadline: Option<Instant>,
     ) -> Self {
         Self {
             info,
@@ -87,7 +102,8 @@ impl Node {
             parent: None,
             closing: AtomicBool::new(false),
             left: AtomicBool::new(false),
-            own_deadline,
+            clock: Clock::new(deadline),
+            timeout: None,
             taps: Vec::new(),
             keep_last: false,
             children: AtomicU32::new(0),
@@ -111,17 +127,15 @@ impl Node {
                 PathError::Segment(error) => CallError::new(ErrorCode::Internal, error.to_string()),
             })?;
         let since = Instant::now();
-        let own_deadline = spec
-            .timeout
-            .map(|timeout| since + timeout)
-            .filter(|own| self.info.deadline.is_none_or(|all| *own < all));
+        let deadline = spec.timeout.map(|timeout| since + timeout);
         let info = CallInfo {
             call_id,
             path,
             method: spec.method.cloned(),
             principal: Arc::clone(&self.info.principal),
             project: self.info.project.clone(),
-            deadline: own_deadline.or(self.info.deadline),
+            deadline: deadline.into_iter().chain(self.info.deadline).min(),
+            snapshot: spec.snapshot.or_else(|| self.info.snapshot.clone()),
             cancel: self.info.cancel.child_token(),
         };
         let (core, root) = (Arc::clone(&self.core), Arc::clone(&self.root));
@@ -129,13 +143,19 @@ impl Node {
             parent: Some(Arc::clone(self)),
             taps: self.taps.iter().cloned().chain(spec.tap).collect(),
             keep_last: spec.keep_last,
-            ..Self::new(core, root, info, since, own_deadline)
+            timeout: spec.timeout,
+            ..Self::new(core, root, info, since, deadline)
         }))
     }
 
     /// What a method gets.
     pub(crate) fn ctx(self: &Arc<Self>) -> CallCtx {
         CallCtx::new(Arc::clone(self) as Arc<dyn Caller>)
+    }
+
+    /// This call and those above it.
+    pub(crate) fn lineage(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |node| node.parent.as_deref())
     }
 
     pub(crate) fn is_root(&self) -> bool {
@@ -302,7 +322,7 @@ impl Node {
         self: &Arc<Self>,
         method: &str,
         params: Params,
-        tap: Option<Tap>,
+        how: How,
     ) -> Result<(Arc<Self>, Admitted), CallError> {
         drop(self.unended()?);
         let admitted = self
@@ -312,9 +332,10 @@ impl Node {
         let node = self.child(ChildSpec {
             name: admitted.route.plugin.as_str(),
             method: Some(&descriptor.name),
-            timeout: descriptor.timeout,
-            keep_last: tap.is_none() && descriptor.kind == MethodKind::Streaming,
-            tap,
+            timeout: descriptor.timeout.into_iter().chain(how.timeout).min(),
+            keep_last: how.tap.is_none() && descriptor.kind == MethodKind::Streaming,
+            tap: how.tap,
+            snapshot: how.snapshot,
         })?;
         Ok((node, admitted))
     }
@@ -331,7 +352,7 @@ impl Caller for Node {
         params: Params,
     ) -> BoxFuture<'_, Result<Value, CallError>> {
         // Admitted here and not in the future: the box then holds the run alone.
-        match self.admit_child(method, params, None) {
+        match self.admit_child(method, params, How::default()) {
             Ok((node, admitted)) => Box::pin(run::admitted(node, admitted)),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
@@ -343,10 +364,30 @@ impl Caller for Node {
         params: Params,
     ) -> BoxFuture<'_, Result<ItemStream, CallError>> {
         let (tap, items) = tap::new();
+        let how = How {
+            tap: Some(tap),
+            ..How::default()
+        };
         let opened = self
-            .admit_child(method, params, Some(tap))
+            .admit_child(method, params, how)
             .and_then(|(node, admitted)| items.watch(node, admitted));
         Box::pin(std::future::ready(opened))
+    }
+
+    fn call_tool(self: Arc<Self>, method: &str, request: ToolRequest) -> BoxFuture<'_, ToolReply> {
+        let how = How {
+            timeout: request.timeout,
+            snapshot: request.snapshot,
+            tap: None,
+        };
+        let admitted = self.admit_child(method, request.params, how);
+        Box::pin(async move {
+            let outcome = match admitted {
+                Ok((node, admitted)) => run::admitted(node, admitted).await,
+                Err(error) => Err(error),
+            };
+            ToolReply::new(outcome)
+        })
     }
 
     fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
@@ -368,6 +409,7 @@ impl Caller for Node {
             timeout: None,
             tap: None,
             keep_last: false,
+            snapshot: None,
         };
         match self.child(spec) {
             Ok(node) => {

@@ -15,13 +15,14 @@ use tokio::task::coop::{consume_budget, unconstrained};
 use tracing::Instrument;
 
 use crate::admit::Admitted;
+use crate::gate::{self, Passed};
 use crate::node::Node;
 use crate::router::Route;
 
 /// How long a call that was told to stop may take to record what it has and return.
 const GRACE: Duration = Duration::from_millis(50);
 
-type Work<'a> = BoxFuture<'a, Result<Value, CallError>>;
+type Work<'a, T = Value> = BoxFuture<'a, Result<T, CallError>>;
 
 /// Runs a call that the dispatcher let in.
 pub(crate) async fn admitted(node: Arc<Node>, admitted: Admitted) -> Result<Value, CallError> {
@@ -35,20 +36,31 @@ pub(crate) async fn entered(mut guard: Guard, admitted: Admitted) -> Result<Valu
     let Admitted {
         route,
         params,
-        answer,
         places,
     } = admitted;
-    let begun = match journals_call(&guard.node, &route) {
-        true => guard.journal(&route, &params).await,
-        false => Ok(()),
-    };
-    let outcome = match begun {
-        Ok(()) => supervise(&guard.node, start(&guard.node, &route, params, answer)).await,
-        Err(error) => Err(error),
-    };
+    let outcome = passed(&mut guard, &route, params).await;
     let result = guard.finish(outcome, Some(&route)).await;
     drop(places);
     result
+}
+
+/// Lets a call pass its gates, notes its beginning and does its work.
+async fn passed(guard: &mut Guard, route: &Arc<Route>, params: Value) -> Result<Value, CallError> {
+    let passed = match gate::is_open(&guard.node, route) {
+        true => Passed::Run(params),
+        false => {
+            let gates = gate::pass(Arc::clone(&guard.node), Arc::clone(route), params);
+            supervise(&guard.node, Box::pin(gates)).await?
+        }
+    };
+    let (params, answer) = match passed {
+        Passed::Run(params) => (params, None),
+        Passed::Answered(value) => (Value::Null, Some(value)),
+    };
+    if journals_call(&guard.node, route) {
+        guard.journal(route, &params).await?;
+    }
+    supervise(&guard.node, start(&guard.node, route, params, answer)).await
 }
 
 /// Runs a named inner part of a call.
@@ -114,7 +126,7 @@ async fn told(
 }
 
 /// Polls the work until it is done, panics, is cancelled or runs out of time.
-async fn supervise(node: &Node, work: Work<'_>) -> Result<Value, CallError> {
+async fn supervise<T>(node: &Node, work: Work<'_, T>) -> Result<T, CallError> {
     let mut work = Caught(Some(work));
     // Most calls are done at the first poll and need neither timer nor waiting list.
     if let Poll::Ready(outcome) =
@@ -136,12 +148,6 @@ async fn supervise(node: &Node, work: Work<'_>) -> Result<Value, CallError> {
 
 /// Completes when the call has to end, with the reason.
 async fn stopped(node: &Node) -> CallError {
-    let deadline = async {
-        match node.own_deadline {
-            Some(deadline) => tokio::time::sleep_until(deadline).await,
-            None => std::future::pending().await,
-        }
-    };
     let unwritable = async {
         match &node.root.writer {
             Some(writer) if node.is_root() => writer.failed().await,
@@ -151,16 +157,26 @@ async fn stopped(node: &Node) -> CallError {
     tokio::select! {
         biased;
         () = node.info.cancel.cancelled() => CallError::new(ErrorCode::Cancelled, node.root.stop_reason()),
-        () = deadline => CallError::new(ErrorCode::DeadlineExceeded, "the time for the call is over"),
+        () = node.clock.over() => late(node),
         () = unwritable => CallError::new(ErrorCode::Storage, "an item could not be stored").hint("run `dodona doctor`"),
     }
 }
 
-/// Work whose panics become errors, when polled and when dropped.
-struct Caught<'a>(Option<Work<'a>>);
+fn late(node: &Node) -> CallError {
+    let message = match (&node.info.method, node.timeout) {
+        (Some(method), Some(timeout)) => {
+            format!("`{method}` took longer than {timeout:?} and was stopped")
+        }
+        _ => "the time for the call is over".to_owned(),
+    };
+    CallError::new(ErrorCode::DeadlineExceeded, message)
+}
 
-impl Future for Caught<'_> {
-    type Output = Result<Value, CallError>;
+/// Work whose panics become errors, when polled and when dropped.
+struct Caught<'a, T>(Option<Work<'a, T>>);
+
+impl<T> Future for Caught<'_, T> {
+    type Output = Result<T, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Self::Output> {
         let Some(work) = &mut self.0 else {
@@ -174,7 +190,7 @@ impl Future for Caught<'_> {
     }
 }
 
-impl Caught<'_> {
+impl<T> Caught<'_, T> {
     fn discard(&mut self) {
         let work = self.0.take();
         if catch_unwind(AssertUnwindSafe(|| drop(work))).is_err() {
@@ -183,7 +199,7 @@ impl Caught<'_> {
     }
 }
 
-impl Drop for Caught<'_> {
+impl<T> Drop for Caught<'_, T> {
     fn drop(&mut self) {
         self.discard();
     }

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dodona_hooks::Hooks;
 use dodona_proto::{
-    CallError, CallId, Item, ItemBody, MethodDescriptor, MethodName, PluginPath, Principal, Project,
+    CallError, CallId, Item, ItemBody, MethodDescriptor, MethodName, PluginPath, Principal,
+    Project, QuerySnapshot,
 };
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -24,7 +26,7 @@ pub type ScopeWork<'a> =
     Box<dyn FnOnce(CallCtx) -> BoxFuture<'a, Result<Value, CallError>> + Send + 'a>;
 
 /// Facts about a call. Set by the hub; the same on every node of a call tree but for id, path,
-/// method, deadline and token.
+/// method, deadline, snapshot and token.
 #[derive(Debug)]
 pub struct CallInfo {
     /// Which call.
@@ -37,8 +39,10 @@ pub struct CallInfo {
     pub principal: Arc<Principal>,
     /// About which project.
     pub project: Option<Arc<Project>>,
-    /// When it must be over.
+    /// When it must be over. Time in which a person is asked does not count, and moves it.
     pub deadline: Option<Instant>,
+    /// How the query stands that this call is a part of, where an agent made it or one above it.
+    pub snapshot: Option<Arc<QuerySnapshot>>,
     /// Cancelled when the call should end. Long computations look at it; awaiting code need not,
     /// it is dropped.
     pub cancel: CancellationToken,
@@ -80,6 +84,33 @@ impl Params {
     }
 }
 
+/// A tool call as an agent makes it.
+#[derive(Debug, Clone)]
+pub struct ToolRequest {
+    /// The parameters.
+    pub params: Params,
+    /// How long it may take, if shorter than the method's own bound. The hub keeps the time, so
+    /// that it can stand still while a person is asked.
+    pub timeout: Option<Duration>,
+    /// How the query stands.
+    pub snapshot: Option<Arc<QuerySnapshot>>,
+}
+
+/// What came of a tool call.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ToolReply {
+    /// The result.
+    pub outcome: Result<Value, CallError>,
+}
+
+impl ToolReply {
+    /// A reply without effects.
+    pub fn new(outcome: Result<Value, CallError>) -> Self {
+        Self { outcome }
+    }
+}
+
 /// The hub, as one call sees it. One object per call: facts and the way to others together.
 pub trait Caller: Send + Sync {
     /// The facts.
@@ -92,6 +123,9 @@ pub trait Caller: Send + Sync {
         method: &str,
         params: Params,
     ) -> BoxFuture<'_, Result<Value, CallError>>;
+
+    /// Calls a method as an agent uses a tool.
+    fn call_tool(self: Arc<Self>, method: &str, request: ToolRequest) -> BoxFuture<'_, ToolReply>;
 
     /// Calls another method and hands out its items as they come.
     fn open(
@@ -143,6 +177,11 @@ impl CallCtx {
     /// Calls another method with JSON parameters.
     pub async fn call_value(&self, method: &str, params: Params) -> Result<Value, CallError> {
         Arc::clone(&self.0).call(method, params).await
+    }
+
+    /// Calls a method as an agent uses a tool.
+    pub async fn call_tool(&self, method: &str, request: ToolRequest) -> ToolReply {
+        Arc::clone(&self.0).call_tool(method, request).await
     }
 
     /// Calls another method and hands out its items, and those of everything below it, as they

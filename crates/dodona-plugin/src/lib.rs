@@ -59,7 +59,9 @@ mod schema;
 pub use activation::{
     ActivationError, Contribution, EventBus, Lagged, Plugin, PluginContext, Subscription,
 };
-pub use call::{CallCtx, CallInfo, Caller, ItemStream, Origin, Params, ScopeWork};
+pub use call::{
+    CallCtx, CallInfo, Caller, ItemStream, Origin, Params, ScopeWork, ToolReply, ToolRequest,
+};
 pub use dodona_hooks as hooks;
 pub use dodona_macros::{method, plugin};
 pub use dodona_proto as proto;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dodona_plugin::{CallCtx, CallError, ErrorCode, Params};
-use dodona_proto::ToolCall;
+use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolRequest};
+use dodona_proto::{QuerySnapshot, ToolCall};
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use serde_json::{Value, json};
 
@@ -13,6 +13,13 @@ use super::tools::Toolbox;
 use super::turn::Said;
 use super::{Work, cut, emit};
 use crate::conversation::{Ending, Said as Stored, ToolOutcome};
+
+/// What the tools of one turn are called with.
+struct Bench {
+    ctx: CallCtx,
+    timeout: Duration,
+    snapshot: Arc<QuerySnapshot>,
+}
 
 /// How a call went.
 struct Ended {
@@ -36,11 +43,15 @@ impl Work<'_> {
         self.start(&said.calls).await?;
         let mut waiting = said.calls.len();
         let toolbox = Arc::clone(&self.toolbox);
-        let (ctx, timeout) = (self.ctx.clone(), self.agent.options.tool_timeout);
+        let bench = Bench {
+            ctx: self.ctx.clone(),
+            timeout: self.agent.options.tool_timeout,
+            snapshot: Arc::new(self.snapshot.clone()),
+        };
         let mut running: FuturesOrdered<_> = said
             .calls
             .iter()
-            .map(|call| run_one(&ctx, &toolbox, call, timeout))
+            .map(|call| run_one(&bench, &toolbox, call))
             .collect();
         for call in &said.calls {
             let Some(ended) = running.next().await else {
@@ -127,25 +138,19 @@ fn counts_as_failure(ending: Ending) -> bool {
     !matches!(ending, Ending::Success | Ending::Denied)
 }
 
-async fn run_one(ctx: &CallCtx, toolbox: &Toolbox, call: &ToolCall, timeout: Duration) -> Ended {
+async fn run_one(bench: &Bench, toolbox: &Toolbox, call: &ToolCall) -> Ended {
     let began = Instant::now();
     let outcome = match toolbox.method(&call.name) {
         None => Err(toolbox.unknown(&call.name)),
         Some(_) if !call.arguments.is_object() => Err(not_an_object(&call.arguments)),
         Some(method) => {
-            let timeout = method.timeout.unwrap_or(timeout);
-            let params = Params::foreign(call.arguments.clone());
-            let running = ctx.call_value(method.name.as_str(), params);
-            match tokio::time::timeout(timeout, running).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(CallError::new(
-                    ErrorCode::DeadlineExceeded,
-                    format!(
-                        "`{}` took longer than {timeout:?} and was stopped",
-                        call.name
-                    ),
-                )),
-            }
+            let request = ToolRequest {
+                params: Params::foreign(call.arguments.clone()),
+                timeout: method.timeout.or(Some(bench.timeout)),
+                snapshot: Some(Arc::clone(&bench.snapshot)),
+            };
+            let name = method.name.as_str();
+            bench.ctx.call_tool(name, request).await.outcome
         }
     };
     Ended {
