@@ -39,6 +39,12 @@ impl Breaker {
         }
     }
 
+    /// Whether the last run failed: only then is there more to ask.
+    #[inline]
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether the callback is to be left alone.
     #[inline]
     pub(crate) fn is_resting(&self) -> bool {

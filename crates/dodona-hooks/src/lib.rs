@@ -36,6 +36,7 @@
 //! [`Verdict::Ask`](dodona_proto::hook::Verdict), and the hub does the waiting.
 
 mod breaker;
+mod firing;
 mod gate;
 mod hook;
 mod list;
@@ -46,9 +47,9 @@ mod reply;
 mod trace;
 
 pub use dodona_proto::hook::Verdict;
+pub use firing::{Fired, Firing};
 pub use gate::{Decision, Gate, Gates, PendingCall};
 pub use hook::{Hook, OnFailure};
-pub use list::Fired;
 pub use point::Point;
 pub use registry::{HookId, HookInfo, HookRegistry, Hooks};
 pub use reply::{HookFailure, Reply};

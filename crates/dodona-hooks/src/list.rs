@@ -1,5 +1,6 @@
 //! The callbacks of one point, and running them.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::breaker::{Breaker, Tripped};
+use crate::firing::Fired;
 use crate::hook::{OnFailure, Terms};
 use crate::point::{Flow, Point};
 use crate::trace::{RunRecord, Trace};
@@ -72,15 +74,6 @@ impl<P: Point> Default for List<P> {
             dispatches: AtomicU64::new(0),
         }
     }
-}
-
-/// What the callbacks of a point made of its payload, and what they want to happen.
-#[derive(Debug)]
-pub struct Fired<T> {
-    /// The payload with every edit.
-    pub payload: T,
-    /// In the order of the callbacks.
-    pub effects: Vec<PluginEffect>,
 }
 
 impl<P: Point> Entry<P> {
@@ -149,65 +142,89 @@ impl<P: Point> List<P> {
         })
     }
 
-    /// Runs every callback. Only a list in which one waits can wait.
-    pub(crate) async fn fire(&self, payload: P::Payload, trace: &Trace) -> Fired<P::Payload> {
+    /// Whether one of its callbacks may wait.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Runs every callback, of which none waits; what they want to happen.
+    #[inline]
+    pub(crate) fn fire_inline(&self, payload: &mut P::Payload, trace: &Trace) -> Vec<PluginEffect> {
         if self.is_empty() {
-            return Fired {
-                payload,
-                effects: Vec::new(),
-            };
+            return Vec::new();
         }
         self.dispatches.fetch_add(1, Ordering::Relaxed);
-        match self.waits {
-            false => self.fire_inline(payload, trace),
-            true => self.fire_waiting(payload, trace).await,
-        }
-    }
-
-    fn fire_inline(&self, mut payload: P::Payload, trace: &Trace) -> Fired<P::Payload> {
         let mut dispatch = Dispatch::<P>::new(trace);
-        for (at, entry) in self.entries.iter().enumerate() {
-            let Call::Inline(callback) = &entry.call else {
-                continue;
+        self.run(payload, &mut dispatch);
+        dispatch.effects
+    }
+
+    fn run(&self, payload: &mut P::Payload, dispatch: &mut Dispatch<'_, P>) {
+        let mut next = 0;
+        while next < self.entries.len() {
+            let (at, answer) = match dispatch.watched {
+                false => self.run_quietly(next, payload),
+                true => (next, None),
             };
-            if entry.breaker.is_resting() {
-                if dispatch.rests(entry, &mut payload).is_break() {
-                    self.miss(at + 1);
-                    break;
-                }
-                continue;
+            let Some(entry) = self.entries.get(at) else {
+                return;
+            };
+            let flow = match answer {
+                Some(answer) => dispatch.take(entry, answer, None, payload),
+                None => dispatch.run(entry, payload),
+            };
+            next = at + 1;
+            if flow.is_break() {
+                return self.miss(next);
             }
-            let began = dispatch.watched.then(Instant::now);
-            let answer = entry.ask(&**callback, &payload);
-            if dispatch.take(entry, answer, began, &mut payload).is_break() {
-                self.miss(at + 1);
-                break;
-            }
-        }
-        Fired {
-            payload,
-            effects: dispatch.effects,
         }
     }
 
-    async fn fire_waiting(&self, payload: P::Payload, trace: &Trace) -> Fired<P::Payload> {
+    /// Runs callbacks for as long as they have nothing to say. Tells which one stopped that: one
+    /// that answered, or one that needs more care than this and was not run.
+    ///
+    /// One guard against panics serves them all; to set one up for each takes longer than most of
+    /// them do.
+    #[inline]
+    fn run_quietly(&self, from: usize, payload: &P::Payload) -> (usize, Option<Answer<P>>) {
+        let at = Cell::new(from);
+        let run = || {
+            for entry in &self.entries[from..] {
+                let Call::Inline(callback) = &entry.call else {
+                    return None;
+                };
+                if entry.breaker.is_troubled() {
+                    return None;
+                }
+                match callback(payload) {
+                    Ok(reply) if reply.is_none() => at.set(at.get() + 1),
+                    answer => return Some(answer),
+                }
+            }
+            None
+        };
+        let answer = catch_unwind(AssertUnwindSafe(run));
+        (at.get(), answer.unwrap_or_else(|_| Some(Err(panicked()))))
+    }
+
+    /// Runs every callback, of which some may wait.
+    pub(crate) async fn fire_waiting(
+        &self,
+        payload: P::Payload,
+        trace: &Trace,
+    ) -> Fired<P::Payload> {
+        self.dispatches.fetch_add(1, Ordering::Relaxed);
         let mut payload = Arc::new(payload);
         let mut dispatch = Dispatch::<P>::new(trace);
         for (at, entry) in self.entries.iter().enumerate() {
-            let flow = if entry.breaker.is_resting() {
-                dispatch.rests(entry, Arc::make_mut(&mut payload))
-            } else {
-                let began = Some(Instant::now());
-                let (answer, began) = match &entry.call {
-                    Call::Inline(callback) => (
-                        entry.ask(&**callback, &payload),
-                        began.filter(|_| dispatch.watched),
-                    ),
-                    Call::Waiting(callback) => {
-                        (entry.wait(&**callback, Arc::clone(&payload)).await, began)
-                    }
-                };
-                dispatch.take(entry, answer, began, Arc::make_mut(&mut payload))
+            let flow = match &entry.call {
+                Call::Waiting(callback) if !entry.breaker.is_resting() => {
+                    let began = Some(Instant::now());
+                    let answer = entry.wait(&**callback, Arc::clone(&payload)).await;
+                    dispatch.take(entry, answer, began, Arc::make_mut(&mut payload))
+                }
+                _ => dispatch.run(entry, Arc::make_mut(&mut payload)),
             };
             if flow.is_break() {
                 self.miss(at + 1);
@@ -235,6 +252,18 @@ impl<'a, P: Point> Dispatch<'a, P> {
             trace,
             watched: trace.is_watched(),
             _point: std::marker::PhantomData,
+        }
+    }
+
+    /// Runs one callback with all the care there is, unless it rests.
+    fn run(&mut self, entry: &Entry<P>, payload: &mut P::Payload) -> Flow {
+        match &entry.call {
+            Call::Inline(callback) if !entry.breaker.is_resting() => {
+                let began = self.watched.then(Instant::now);
+                let answer = entry.ask(&**callback, payload);
+                self.take(entry, answer, began, payload)
+            }
+            _ => self.rests(entry, payload),
         }
     }
 

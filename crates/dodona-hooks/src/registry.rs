@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dodona_proto::{HookPoint, PluginName};
 use serde::Serialize;
 
-use crate::Fired;
+use crate::firing::{Fired, Firing};
 use crate::hook::Hook;
 use crate::list::Who;
 use crate::order::{Placed, order};
@@ -116,11 +116,12 @@ impl Hooks {
     /// Runs the callbacks of a point over a payload. Nothing that they do, panicking included,
     /// reaches the one who fires but what comes back.
     #[inline]
-    pub async fn fire<P: Point>(&self, payload: P::Payload) -> Fired<P::Payload> {
-        P::list(&self.lists).fire(payload, &self.trace).await
+    pub fn fire<P: Point>(&self, payload: P::Payload) -> Firing<'_, P> {
+        Firing::new(P::list(&self.lists), &self.trace, payload)
     }
 
     /// The same where the payload is dear: it is made only when somebody would see it.
+    #[inline]
     pub async fn fire_with<P: Point>(
         &self,
         payload: impl FnOnce() -> P::Payload,
