@@ -214,6 +214,7 @@ fn load() -> String {
 
 fn time(nanos: f64) -> String {
     match nanos.abs() {
+        below if below < 100.0 => format!("{nanos:.1} ns"),
         below if below < 10_000.0 => format!("{nanos:.0} ns"),
         below if below < 10_000_000.0 => format!("{:.1} µs", nanos / 1e3),
         _ => format!("{:.1} ms", nanos / 1e6),
@@ -252,6 +253,7 @@ mod tests {
     fn numbers_are_written_for_people() {
         assert_eq!(count(1_234_567.0), "1 234 567");
         assert_eq!(count(12.0), "12");
+        assert_eq!(time(2.34), "2.3 ns");
         assert_eq!(time(999.4), "999 ns");
         assert_eq!(time(12_345.0), "12.3 µs");
     }
