@@ -1,9 +1,9 @@
 //! What an operator may set.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use dodona_proto::PluginName;
+use dodona_proto::{MethodName, PluginName};
 use dodona_store::StoreOptions;
 use dodona_store::journal::{JournalOptions, Retention};
 
@@ -18,6 +18,8 @@ pub struct HubConfig {
     pub stream_grace: Duration,
     /// How long a plugin may take to activate.
     pub activation_timeout: Duration,
+    /// What a person is asked.
+    pub approvals: ApprovalsConfig,
     /// Rates and concurrency.
     pub limits: LimitsConfig,
     /// What the journal keeps.
@@ -35,12 +37,43 @@ impl Default for HubConfig {
             stream_timeout: Duration::from_secs(3600),
             stream_grace: Duration::from_secs(60),
             activation_timeout: Duration::from_secs(30),
+            approvals: ApprovalsConfig::default(),
             limits: LimitsConfig::default(),
             retention: Retention::default(),
             journal: JournalOptions::default(),
             store: StoreOptions::default(),
         }
     }
+}
+
+/// What a person is asked, and whether one is there.
+#[derive(Debug, Clone)]
+pub struct ApprovalsConfig {
+    /// How long a call waits for the answer.
+    pub timeout: Duration,
+    /// Tools that always ask, beside those that are marked so.
+    pub methods: BTreeSet<MethodName>,
+    /// Whether anybody can answer.
+    pub answerers: Answerers,
+}
+
+impl Default for ApprovalsConfig {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(3600),
+            methods: BTreeSet::new(),
+            answerers: Answerers::Nobody,
+        }
+    }
+}
+
+/// Whether anybody can answer a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answerers {
+    /// Nobody: what would be asked is refused at once.
+    Nobody,
+    /// Somebody: others can call this hub, or the process asks by itself.
+    Somebody,
 }
 
 /// Who may call how often and how much at once.

@@ -5,7 +5,9 @@ use dodona_store::Migration;
 /// Its file below the data directory.
 pub(crate) const FILE: &str = "hub.db";
 
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new(
+pub(crate) const MIGRATIONS: &[Migration] = &[TABLES, APPROVALS];
+
+const TABLES: Migration = Migration::new(
     1,
     "accounts, projects, settings, state, approvals, trust, roster",
     "
@@ -83,4 +85,32 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new(
         state_json  text not null
     ) strict;
     ",
-)];
+);
+
+/// The table of the first version was never written to.
+const APPROVALS: Migration = Migration::new(
+    2,
+    "approvals with path, project, plugin, state and reason",
+    "
+    drop table approvals;
+
+    create table approvals (
+        id          text primary key,
+        call_id     text not null,
+        path        text not null,
+        method      text not null,
+        params_json text not null,
+        user_id     text not null,
+        project_id  text,
+        plugin      text,
+        message     text not null,
+        state       text not null check (state in ('pending', 'approved', 'denied', 'expired', 'cancelled')),
+        answered_by text,
+        reason      text,
+        created_at  text not null,
+        answered_at text
+    ) strict;
+    create index idx_approvals_state on approvals(state, created_at);
+    create index idx_approvals_answered on approvals(answered_at);
+    ",
+);

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use crate::accounts::Accounts;
 use crate::admit::Reach;
+use crate::approvals::Approvals;
 use crate::bus::Bus;
 use crate::cancel::CancelTarget;
 use crate::config::HubConfig;
@@ -95,6 +96,7 @@ pub(crate) struct Core {
     pub(crate) user_limits: UserLimits,
     pub(crate) journal: Journal,
     pub(crate) accounts: Accounts,
+    pub(crate) approvals: Approvals,
     pub(crate) projects: Projects,
     /// The scope that shows everybody's calls and streams.
     pub(crate) admin: Scope,
@@ -120,7 +122,8 @@ impl Hub {
         let db = store.database(database::FILE, Durability::Full);
         db.migrate(database::MIGRATIONS).await?;
         let accounts = Accounts::load(db.clone()).await?;
-        let projects = Projects::load(db).await?;
+        let projects = Projects::load(db.clone()).await?;
+        let approvals = Approvals::load(db, journal.clone()).await?;
         let bus: Arc<dyn EventBus> = Arc::new(Bus::new(journal.clone()));
         let mut plugins = by_name(plugins)?;
         let core = Arc::new_cyclic(|core| {
@@ -131,6 +134,7 @@ impl Hub {
                 user_limits: UserLimits::new(&config.limits),
                 journal,
                 accounts,
+                approvals,
                 projects,
                 admin: methods::admin_scope(),
                 items: metrics::counter!("dodona_items_total"),

@@ -29,6 +29,7 @@
 
 mod accounts;
 mod admit;
+mod approvals;
 mod attendance;
 mod bus;
 mod cancel;
@@ -41,7 +42,6 @@ mod limits;
 mod meter;
 mod methods;
 mod node;
-#[expect(dead_code, reason = "approvals, which come next, hold clocks")]
 mod pause;
 mod projects;
 mod request;
@@ -55,7 +55,7 @@ mod validate;
 
 pub use accounts::{LOCAL_USER, TokenInfo};
 pub use cancel::CancelTarget;
-pub use config::{HubConfig, Limit, LimitsConfig};
+pub use config::{Answerers, ApprovalsConfig, HubConfig, Limit, LimitsConfig};
 pub use dodona_store::journal::StoredItem;
 pub use hub::{Health, Hub, StartError};
 pub use request::{Keep, Request};

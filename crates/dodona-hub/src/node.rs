@@ -219,6 +219,22 @@ impl Node {
     pub(crate) async fn send(&self, body: ItemBody) -> Result<(), CallError> {
         // A method that does nothing but send has no other moment at which it could be stopped.
         consume_budget().await;
+        self.tap(&body).await?;
+        self.keep(&body)?;
+        self.store(body).await
+    }
+
+    /// Sends something about the call that is not a part of its result.
+    pub(crate) async fn notice(&self, body: impl FnOnce() -> ItemBody) -> Result<(), CallError> {
+        if !self.is_watched() {
+            return Ok(());
+        }
+        let body = body();
+        self.tap(&body).await?;
+        self.store(body).await
+    }
+
+    async fn tap(&self, body: &ItemBody) -> Result<(), CallError> {
         for tap in &self.taps {
             // A consumer that went away is cancelling this call already.
             if let Some(room) = tap.room().await {
@@ -226,7 +242,7 @@ impl Node {
                 tap.put(self.item(body.clone()), Some(room));
             }
         }
-        self.store(body).await
+        Ok(())
     }
 
     /// Sends the error a call ends with. Does not wait for consumers: one that does not read must
@@ -239,9 +255,8 @@ impl Node {
         self.store(body).await
     }
 
-    /// Keeps data where it is the result, and journals the item where the stream is.
+    /// Journals the item where the stream is.
     async fn store(&self, body: ItemBody) -> Result<(), CallError> {
-        self.keep(&body)?;
         let Some(writer) = &self.root.writer else {
             return Ok(());
         };
@@ -255,6 +270,7 @@ impl Node {
         Ok(())
     }
 
+    /// Keeps data where it is the result.
     fn keep(&self, body: &ItemBody) -> Result<(), CallError> {
         let mut state = self.unended()?;
         if self.keep_last

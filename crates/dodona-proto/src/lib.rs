@@ -22,6 +22,7 @@
 //! No I/O, no clock, no runtime: a type that is used by one crate alone, or a function that
 //! decides something, belongs elsewhere.
 
+mod approval;
 mod call_id;
 mod descriptor;
 mod effect;
@@ -40,6 +41,9 @@ mod source;
 mod status;
 mod usage;
 
+pub use approval::{
+    ApprovalAnswer, ApprovalId, ApprovalIdError, ApprovalRecord, ApprovalRequest, ApprovalState,
+};
 pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
 pub use descriptor::{Approval, MethodDescriptor, MethodKind, Mutation, ToolCategory, ToolMark};
 pub use effect::{Category, DeliverAt, Effect, Notification, PluginEffect, Priority};

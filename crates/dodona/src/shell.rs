@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dodona_hub::Answerers;
 use dodona_proto::ExitKind;
 
 use crate::failure::Failure;
@@ -25,11 +26,16 @@ pub(crate) struct Shell {
 impl Shell {
     /// A session on the home that the environment names.
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
+        self.session_with(Answerers::Nobody).await
+    }
+
+    /// The same for a command that may be able to ask somebody by itself.
+    async fn session_with(&self, answerers: Answerers) -> Result<Session, Failure> {
         let home = Home::find()?;
         let project = project::root(self.project.as_deref())?;
         tokio::select! {
             biased;
-            session = Session::start(&home, project.as_deref()) => session,
+            session = Session::start(&home, project.as_deref(), answerers) => session,
             () = self.interrupt.requested() => Err(self.cancelled(None)),
         }
     }
@@ -37,7 +43,12 @@ impl Shell {
     /// A session about the project, which is registered if it is not yet: the current directory
     /// where nothing marks another.
     pub(crate) async fn session_in_project(&self) -> Result<Session, Failure> {
-        let mut session = self.session().await?;
+        self.session_to_ask(Answerers::Nobody).await
+    }
+
+    /// The same for a command that may be able to ask somebody by itself.
+    pub(crate) async fn session_to_ask(&self, answerers: Answerers) -> Result<Session, Failure> {
+        let mut session = self.session_with(answerers).await?;
         let root = match project::root(self.project.as_deref())? {
             Some(root) => root,
             None => std::env::current_dir().map_err(|error| {

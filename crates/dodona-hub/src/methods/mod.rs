@@ -1,5 +1,6 @@
 //! The plugin `hub`: what the hub tells about itself.
 
+mod approvals;
 mod types;
 
 use std::sync::{Arc, Weak};
@@ -13,6 +14,7 @@ use dodona_proto::{CallId, PluginName, PluginPath, Project, Scope, StreamId};
 
 use crate::cancel::CancelTarget;
 use crate::hub::Core;
+use approvals::ApprovalMethods;
 use types::{
     CallsResult, CancelParams, CancelResult, HealthResult, LoginCode, MethodsParams, MethodsResult,
     PluginsResult, ProjectsResult, RegisterProjectParams, SchemaHashParams, SchemaHashResult,
@@ -51,11 +53,10 @@ impl Plugin for HubPlugin {
     }
 
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
-        let methods = Arc::new(HubMethods {
-            core: self.core.clone(),
-        })
-        .plugin_methods();
-        Box::pin(async { Ok(Contribution::new().methods(methods?)) })
+        let core = self.core.clone();
+        let approvals = Arc::new(ApprovalMethods { core: core.clone() }).plugin_methods();
+        let methods = Arc::new(HubMethods { core }).plugin_methods();
+        Box::pin(async { Ok(Contribution::new().methods(methods?).methods(approvals?)) })
     }
 }
 

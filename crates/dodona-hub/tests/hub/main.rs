@@ -6,6 +6,7 @@
 )]
 
 mod activation;
+mod approvals;
 mod audit;
 mod bad_input;
 mod bus;

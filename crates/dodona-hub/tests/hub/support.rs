@@ -54,6 +54,7 @@ pub(crate) fn alice() -> Arc<Principal> {
             "echo:*",
             "probe:*",
             "hub:read",
+            "hub:approve",
             "hub:cancel",
             "hub:projects",
         ],

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use dodona_proto::{CallError, DoneStatus, ErrorCode, Item, ItemBody, StreamId};
+use dodona_proto::{
+    ApprovalAnswer, ApprovalRequest, CallError, DoneStatus, ErrorCode, Item, ItemBody, StreamId,
+};
 use jsonrpsee_core::client::{Subscription, SubscriptionClientT, SubscriptionKind};
 use jsonrpsee_types::SubscriptionId;
 use serde_json::{Value, json};
@@ -84,6 +86,7 @@ impl RemoteStream {
         while let Some(item) = self.next().await? {
             match item.body {
                 _ if item.call_id.depth() > 0 => {}
+                ItemBody::Data { content_type, .. } if is_about_approval(&content_type) => {}
                 ItemBody::Data { data, .. } => result = data,
                 ItemBody::Error {
                     error,
@@ -180,4 +183,9 @@ fn stream_of(items: &Subscription<Item>) -> Result<StreamId, CallError> {
             "the server named a stream in a way that cannot be read",
         )
     })
+}
+
+/// Whether data says that a call waits, or waited, and is no part of its result.
+fn is_about_approval(content_type: &str) -> bool {
+    [ApprovalRequest::CONTENT_TYPE, ApprovalAnswer::CONTENT_TYPE].contains(&content_type)
 }

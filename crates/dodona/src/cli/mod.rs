@@ -1,6 +1,7 @@
 //! The commands. Each is one file whose doc comment is its help.
 
 mod answer;
+mod approvals;
 mod ask;
 mod call;
 mod calls;
@@ -112,6 +113,7 @@ enum Command {
     Open(open::Open),
     Calls(calls::Calls),
     Cancel(cancel::Cancel),
+    Approvals(approvals::Approvals),
     Token(token::Token),
     Eval(eval::Eval),
     Doctor(doctor::Doctor),
@@ -182,6 +184,7 @@ impl Cli {
             Command::Open(open) => open.run(&shell).await,
             Command::Calls(calls) => calls.run(&shell).await,
             Command::Cancel(cancel) => cancel.run(&shell).await,
+            Command::Approvals(approvals) => approvals.run(&shell).await,
             Command::Token(token) => token.run(&shell).await,
             Command::Eval(eval) => eval.run(),
             Command::Doctor(doctor) => doctor.run(&shell).await,

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use dodona_hub::Answerers;
 use dodona_proto::ExitKind;
 use dodona_server::{Metrics, ServerOptions};
 use serde_json::json;
@@ -55,7 +56,9 @@ impl Serve {
         // Before the hub starts: it counts into what is installed then.
         let metrics = Metrics::install()
             .map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
-        let mut local = Local::start(&home).await.map_err(already_served)?;
+        let mut local = Local::start(&home, Answerers::Somebody)
+            .await
+            .map_err(already_served)?;
         let served = self.serve(&home, &mut local, metrics, shell).await;
         if served.is_err() {
             local.hub.stop(std::time::Duration::ZERO).await;

@@ -1,12 +1,12 @@
 //! Every key there is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Component, Path};
 use std::time::Duration;
 
 use dodona_hub::Limit;
-use dodona_proto::PluginName;
+use dodona_proto::{MethodName, PluginName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -46,6 +46,7 @@ enum Kind {
     PluginLimit(Limits, fn(&mut Limit) -> &mut u32),
     Folder(fn(&mut Settings) -> &mut Option<String>),
     Text(fn(&mut Settings) -> &mut Option<String>),
+    Methods(fn(&mut Settings) -> &mut BTreeSet<MethodName>),
     Model,
     Embeddings,
 }
@@ -73,7 +74,8 @@ const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
 /// The keys, in the order of the reference.
 pub(super) const KEYS: &[Key] = {
     use Kind::{
-        Count, Depth, Embeddings, Folder, MemorySize, Model, PluginLimit, Size, Text, Time, Within,
+        Count, Depth, Embeddings, Folder, MemorySize, Methods, Model, PluginLimit, Size, Text,
+        Time, Within,
     };
     const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
     const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
@@ -97,6 +99,16 @@ pub(super) const KEYS: &[Key] = {
             "calls.activation_timeout",
             Time(|s| &mut s.hub.activation_timeout),
             "how long a plugin may take to activate",
+        ),
+        user(
+            "approvals.timeout",
+            Time(|s| &mut s.hub.approvals.timeout),
+            "how long a call waits for a person's answer; then it is refused",
+        ),
+        user(
+            "approvals.methods",
+            Methods(|s| &mut s.hub.approvals.methods),
+            "tools that run only after a person has agreed, see [approvals](approvals.md)",
         ),
         user(
             "limits.nested",
@@ -294,6 +306,7 @@ impl Key {
             }
             Kind::Folder(field) => *field(settings) = Some(folder(value)?),
             Kind::Text(field) => *field(settings) = Some(text(value)?),
+            Kind::Methods(field) => *field(settings) = methods(value)?,
         }
         Ok(())
     }
@@ -313,6 +326,7 @@ impl Key {
                 field(limits(settings).get_mut(&plugin)?).to_string()
             }
             Kind::Folder(field) | Kind::Text(field) => quoted(field(settings).clone()?),
+            Kind::Methods(field) => inline(field(settings))?,
             Kind::Model => inline(settings.models.get(name)?)?,
             Kind::Embeddings => inline(settings.embeddings.as_ref()?)?,
         })
@@ -385,6 +399,21 @@ fn text(value: &DeValue<'_>) -> Result<String, String> {
         Some(_) => Err("is empty; leave the key out instead".to_owned()),
         None => Err(format!("expected a text, not {}", article(value))),
     }
+}
+
+/// Names of methods in a list.
+fn methods(value: &DeValue<'_>) -> Result<BTreeSet<MethodName>, String> {
+    let expected = || {
+        format!(
+            "expected a list such as [\"vault.search\"], not {}",
+            article(value)
+        )
+    };
+    let listed = value.as_array().ok_or_else(expected)?;
+    let method = |entry: &Spanned<DeValue<'_>>| {
+        MethodName::new(&text(entry.get_ref())?).map_err(|error| error.to_string())
+    };
+    listed.iter().map(method).collect()
 }
 
 /// A folder below the project: nothing can point outside of it.

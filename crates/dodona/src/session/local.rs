@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{CallStream, Hub, LOCAL_USER, Request, StartError};
+use dodona_hub::{Answerers, CallStream, Hub, LOCAL_USER, Request, StartError};
 use dodona_proto::{CallError, Principal, ProjectId, Scopes, Surface, UserId};
 use serde_json::Value;
 
@@ -40,9 +40,10 @@ impl<E: Into<Failure>> From<E> for StartFailure {
 
 impl Local {
     /// Takes the home, if nobody has it, and starts a hub on it.
-    pub(crate) async fn start(home: &Home) -> Result<Self, StartFailure> {
+    pub(crate) async fn start(home: &Home, answerers: Answerers) -> Result<Self, StartFailure> {
         home.create()?;
-        let settings = config::load(&home.config_file())?;
+        let mut settings = config::load(&home.config_file())?;
+        settings.hub.approvals.answerers = answerers;
         let ownership = match Ownership::take(&home.data) {
             Ok(ownership) => ownership,
             Err(OwnerError::Held { note }) => return Err(StartFailure::Held(note)),

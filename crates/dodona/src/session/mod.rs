@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{CallStream, CancelTarget, StartError, StoredItem};
+use dodona_hub::{Answerers, CallStream, CancelTarget, StartError, StoredItem};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, Project, ProjectId, StreamId,
 };
@@ -61,10 +61,15 @@ enum Backend {
 
 impl Session {
     /// Connects to the process that owns the home, or becomes the owner; about the project at
-    /// this root if it is a registered one.
-    pub(crate) async fn start(home: &Home, project: Option<&Path>) -> Result<Self, Failure> {
+    /// this root if it is a registered one. `answerers` says whether somebody can be asked where
+    /// this process is the owner.
+    pub(crate) async fn start(
+        home: &Home,
+        project: Option<&Path>,
+        answerers: Answerers,
+    ) -> Result<Self, Failure> {
         let mut session = Self {
-            hub: backend(home).await?,
+            hub: backend(home, answerers).await?,
             project: None,
         };
         match session.registered(project).await {
@@ -209,11 +214,11 @@ impl Session {
 
 /// The hub of the home: another process's if it serves, this one's if nobody has it. Another
 /// command that has it for its own call is waited for.
-async fn backend(home: &Home) -> Result<Backend, Failure> {
+async fn backend(home: &Home, answerers: Answerers) -> Result<Backend, Failure> {
     let started = tokio::time::Instant::now();
     let mut told = false;
     loop {
-        let held = match Local::start(home).await {
+        let held = match Local::start(home, answerers).await {
             Ok(local) => return Ok(Backend::Local(Box::new(local))),
             Err(StartFailure::Held(note)) => note,
             Err(StartFailure::Other(failure)) => return Err(failure),

@@ -5,6 +5,9 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod approvals;
+#[cfg(target_os = "linux")]
+mod approvals_terminal;
 mod ask;
 mod call;
 mod chat;

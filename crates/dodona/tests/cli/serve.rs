@@ -10,14 +10,18 @@ use serde_json::Value;
 use crate::harness::{Home, wait_until};
 
 /// A server on a home of its own; killed when dropped.
-struct Server {
-    home: Home,
+pub(crate) struct Server {
+    pub(crate) home: Home,
     process: Child,
 }
 
 impl Server {
     fn start() -> Self {
-        let home = Home::new();
+        Self::on(Home::new())
+    }
+
+    /// On a home that has settings already.
+    pub(crate) fn on(home: Home) -> Self {
         let process = Self::spawn(&home, "127.0.0.1:0");
         Self { home, process }
     }
@@ -36,7 +40,7 @@ impl Server {
     }
 
     /// `kill -9`, and a new one on the same home and port.
-    fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         let ready: Value =
             serde_json::from_slice(&fs::read(Self::ready_file(&self.home)).unwrap()).unwrap();
         let address = ready["url"]
@@ -62,7 +66,7 @@ impl Server {
             .collect()
     }
 
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let outcome = self.home.run(arguments);
         assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
         serde_json::from_str(&outcome.stdout).unwrap()

@@ -1,8 +1,10 @@
 //! Asking a question and showing the answer as it comes, for `dodona ask` and `dodona chat`.
 
+mod consent;
 mod screen;
 mod tool;
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use dodona_hub::CancelTarget;
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::session::{Ask, Items, Session};
 use crate::shell::Shell;
+pub(super) use consent::answerers;
 pub(super) use screen::{Form, Screen};
 
 /// What to ask, and how.
@@ -97,44 +100,77 @@ pub(super) async fn ask(
             return Err(shell.cancelled(Some(began.elapsed())));
         }
     };
-    let mut items = asked.inspect_err(|_| screen.end())?;
+    let mut watch = Watch {
+        session,
+        shell,
+        items: asked.inspect_err(|_| screen.end())?,
+        queue: VecDeque::new(),
+    };
     let mut story = Story::new(began);
-    let told = follow(session, shell, &mut items, &mut story, screen).await;
+    let told = follow(&mut watch, &mut story, screen).await;
     screen.end();
     if told.is_err() {
         // Nobody sees what it does any more, and a server would go on with it.
-        let _ = session.cancel(&CancelTarget::Stream(items.stream())).await;
+        watch.stop().await;
     }
     told?;
     story.end(shell)
 }
 
+/// A query whose items are being read.
+struct Watch<'a> {
+    session: &'a Session,
+    shell: &'a Shell,
+    items: Items,
+    /// Read, and not yet shown.
+    queue: VecDeque<Item>,
+}
+
+impl Watch<'_> {
+    /// Waits for more items; false when there are none. Safe to drop and call again.
+    async fn more(&mut self) -> Result<bool, Failure> {
+        let Some(items) = self.items.next().await? else {
+            return Ok(false);
+        };
+        for item in items {
+            let item = item
+                .to_item()
+                .map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
+            self.queue.push_back(item);
+        }
+        Ok(true)
+    }
+
+    /// Stops the query. One that has just ended is not found, which is as well.
+    async fn stop(&self) {
+        let target = CancelTarget::Stream(self.items.stream());
+        let _ = self.session.cancel(&target).await;
+    }
+}
+
 async fn follow(
-    session: &Session,
-    shell: &Shell,
-    items: &mut Items,
+    watch: &mut Watch<'_>,
     story: &mut Story,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     let mut stopping = false;
     loop {
-        let next = tokio::select! {
-            biased;
-            () = shell.interrupt.requested(), if !stopping => {
-                stopping = true;
-                // One that has just ended is not found, which is as well.
-                let _ = session.cancel(&CancelTarget::Stream(items.stream())).await;
-                continue;
-            }
-            next = items.next() => next?,
-        };
-        let Some(next) = next else { return Ok(()) };
-        for item in next {
-            let item = item
-                .to_item()
-                .map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
+        while let Some(item) = watch.queue.pop_front() {
             story.note(&item);
             screen.item(&item)?;
+            if let Some(request) = consent::requested(&item).filter(|_| !stopping) {
+                consent::ask(watch, &request, screen).await?;
+            }
+        }
+        tokio::select! {
+            biased;
+            () = watch.shell.interrupt.requested(), if !stopping => {
+                stopping = true;
+                watch.stop().await;
+            }
+            more = watch.more() => if !more? {
+                return Ok(());
+            },
         }
     }
 }

@@ -203,7 +203,7 @@ impl Screen {
     }
 
     /// Says what is being waited for, in the line that moves.
-    fn say_waiting(&mut self) {
+    pub(super) fn say_waiting(&mut self) {
         if self.form == Form::Json {
             return;
         }

@@ -1,0 +1,235 @@
+//! `dodona approvals`.
+
+use std::fmt::Write as _;
+use std::io;
+
+use clap::{Args, Subcommand};
+use dodona_proto::{ApprovalRecord, ApprovalState};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::layout;
+use crate::paint::{Paint, harmless, one_line};
+use crate::session::Session;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  dodona approvals list                          what waits for an answer
+  dodona approvals show 3fa9c2d41b07             what would run, and with what
+  dodona approvals approve 3fa9                  the first digits will do
+  dodona approvals deny 3fa9 --reason \"not in this project\"
+
+Calls wait in a server, `dodona serve`; `dodona ask` and `dodona chat` ask by themselves where they
+run in a terminal. How long a call waits is the setting `approvals.timeout`.";
+
+/// How many approvals are looked through.
+const MOST: u32 = 1000;
+
+/// Agree, or not, to calls that wait for a person's answer
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Approvals {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List what waits for an answer, the newest first
+    List {
+        /// What was answered, too
+        #[arg(long)]
+        all: bool,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what would run, and with what
+    Show {
+        /// Which one, by its id or the first digits of it
+        id: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a call go on
+    Approve(Answer),
+    /// Refuse a call
+    Deny(Answer),
+}
+
+#[derive(Debug, Args)]
+struct Answer {
+    /// Which one, by its id or the first digits of it
+    id: String,
+    /// Why so; whoever made the call is told
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    approvals: Vec<ApprovalRecord>,
+}
+
+impl Approvals {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        let session = shell.session().await?;
+        let text = self.command.text(&session).await;
+        session.close().await;
+        super::print(&text?)
+    }
+}
+
+impl Command {
+    async fn text(self, session: &Session) -> Result<String, Failure> {
+        let stdout = io::stdout();
+        let (paint, width) = (Paint::of(&stdout), layout::width(&stdout));
+        Ok(match self {
+            Self::List { all, json } => {
+                let approvals = list(session, all).await?;
+                match json {
+                    true => json!(approvals).to_string() + "\n",
+                    false => table(&approvals, all, paint, width),
+                }
+            }
+            Self::Show { id, json } => {
+                let approval = find(session, &id).await?;
+                match json {
+                    true => json!(approval).to_string() + "\n",
+                    false => details(&approval, paint),
+                }
+            }
+            Self::Approve(answer) => answer.give(session, "hub.approve").await?,
+            Self::Deny(answer) => answer.give(session, "hub.deny").await?,
+        })
+    }
+}
+
+impl Answer {
+    async fn give(self, session: &Session, method: &str) -> Result<String, Failure> {
+        let id = find(session, &self.id).await?.id;
+        let params = json!({ "id": id, "reason": self.reason });
+        let answered: ApprovalRecord = session.ask(method, params).await?;
+        Ok(match self.json {
+            true => json!(answered).to_string() + "\n",
+            false => format!("{} {} · {}\n", answered.state, id, answered.method),
+        })
+    }
+}
+
+async fn list(session: &Session, all: bool) -> Result<Vec<ApprovalRecord>, Failure> {
+    let params = json!({ "all": all, "limit": MOST });
+    let Listed { approvals } = session.ask("hub.approvals", params).await?;
+    Ok(approvals)
+}
+
+/// The approval whose id is, or begins with, what was given.
+async fn find(session: &Session, given: &str) -> Result<ApprovalRecord, Failure> {
+    let mut found = list(session, true).await?;
+    found.retain(|approval| approval.id.to_string().starts_with(given));
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(
+            Failure::usage(format!("there is no approval `{}`", one_line(given)))
+                .hint("`dodona approvals list` shows what waits for an answer"),
+        ),
+        _ => Err(
+            Failure::usage(format!("more than one approval's id begins with `{given}`"))
+                .hint("give more of its digits"),
+        ),
+    }
+}
+
+/// A line for each, the columns aligned.
+fn table(approvals: &[ApprovalRecord], all: bool, paint: Paint, width: Option<usize>) -> String {
+    if approvals.is_empty() {
+        return match all {
+            true => "nothing was ever asked\n".to_owned(),
+            false => "nothing waits for an answer\n".to_owned(),
+        };
+    }
+    let rows: Vec<[String; 4]> = approvals.iter().map(|a| row(a, all)).collect();
+    let wide = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let [states, users, methods, times] = [0, 1, 2, 3].map(wide);
+    let before = 12 + states + users + methods + times + 5 * 2;
+    let mut text = String::new();
+    for (approval, [state, user, method, time]) in approvals.iter().zip(&rows) {
+        let message = layout::cut(&one_line(&approval.message), before, width);
+        let line = format!(
+            "{}  {state:states$}  {user:users$}  {}  {time:times$}  {}",
+            approval.id,
+            paint.bold(format_args!("{method:methods$}")),
+            paint.dim(message),
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn row(approval: &ApprovalRecord, all: bool) -> [String; 4] {
+    let state = if all { approval.state.as_str() } else { "" };
+    [
+        state.to_owned(),
+        approval.user.to_string(),
+        approval.method.to_string(),
+        minute(approval.created_at),
+    ]
+}
+
+fn minute(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+fn details(approval: &ApprovalRecord, paint: Paint) -> String {
+    let who = match &approval.plugin {
+        Some(plugin) => format!("plugin `{plugin}`"),
+        None => "the method itself, or a setting".to_owned(),
+    };
+    let state = match (&approval.answered_by, approval.answered_at) {
+        (Some(user), Some(at)) => format!("{} by {user} at {}", approval.state, minute(at)),
+        (None, Some(at)) => format!("{} at {}", approval.state, minute(at)),
+        _ => approval.state.to_string(),
+    };
+    let mut lines = vec![
+        ("approval", approval.id.to_string()),
+        ("state", state),
+        ("method", approval.method.to_string()),
+        ("question", harmless(&approval.message).into_owned()),
+        ("asked by", who),
+        ("user", approval.user.to_string()),
+        ("call", format!("{} ({})", approval.call_id, approval.path)),
+        ("since", minute(approval.created_at)),
+    ];
+    lines.extend(
+        approval
+            .project
+            .iter()
+            .map(|id| ("project", id.to_string())),
+    );
+    let reason = approval.reason.iter();
+    lines.extend(reason.map(|reason| ("reason", harmless(reason).into_owned())));
+    let mut text = String::new();
+    for (name, value) in lines {
+        let _ = writeln!(text, "{}  {value}", paint.dim(format_args!("{name:>8}")));
+    }
+    let params = format!("{:#}", approval.params);
+    let _ = writeln!(text, "{}", harmless(&params));
+    if approval.state == ApprovalState::Pending {
+        let hint = format!(
+            "`dodona approvals approve {id}` lets it run, `dodona approvals deny {id}` refuses it",
+            id = approval.id
+        );
+        let _ = writeln!(text, "{}", paint.dim(hint));
+    }
+    text
+}
