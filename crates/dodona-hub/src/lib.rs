@@ -1,8 +1,8 @@
 //! The host: it activates plugins and runs their methods.
 //!
 //! Start from [`Hub`]. Every surface, and every call between plugins, goes through the one
-//! dispatcher behind [`Hub::call`] and [`Hub::open`]: authorise → limit → find → validate → gate
-//! → run → guard.
+//! dispatcher behind [`Hub::call`] and [`Hub::open`]: authorise → limit → find → validate, and then,
+//! as a call with its place in the tree: gate → run → guard.
 //!
 //! ```
 //! use std::sync::Arc;

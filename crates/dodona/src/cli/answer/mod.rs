@@ -182,6 +182,8 @@ struct Story {
     response: Option<Response>,
     failure: Option<Failure>,
     status: Option<DoneStatus>,
+    /// Why it ended so.
+    reason: Option<String>,
 }
 
 impl Story {
@@ -192,6 +194,7 @@ impl Story {
             response: None,
             failure: None,
             status: None,
+            reason: None,
         }
     }
 
@@ -213,7 +216,10 @@ impl Story {
                 recoverable: false,
                 hint,
             } => self.failure = Some(Failure::item(code, error.clone(), hint.clone())),
-            ItemBody::Done { status, .. } => self.status = Some(*status),
+            ItemBody::Done { status, reason } => {
+                self.status = Some(*status);
+                self.reason.clone_from(reason);
+            }
             _ => {}
         }
     }
@@ -228,7 +234,13 @@ impl Story {
             }),
             (Some(DoneStatus::Cancelled), ..) => Err(shell.cancelled(Some(total))),
             (.., Some(failure)) => Err(failure),
-            _ => Err(Failure::new(ExitKind::Failed, "the answer broke off")),
+            _ => Err(Failure::new(
+                ExitKind::Failed,
+                match self.reason {
+                    Some(reason) => format!("the answer broke off: {reason}"),
+                    None => "the answer broke off".to_owned(),
+                },
+            )),
         }
     }
 }
