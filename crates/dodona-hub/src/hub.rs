@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use dodona_hooks::Hooks;
 use dodona_plugin::{CallInfo, EventBus, Plugin};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, MethodKind, NameError, PluginName,
@@ -234,6 +235,11 @@ impl Hub {
             .values()
             .cloned()
             .collect()
+    }
+
+    /// The callbacks of the active plugins. Another set after each reload.
+    pub fn hooks(&self) -> Arc<Hooks> {
+        Arc::clone(&self.core.snapshot.load().hooks)
     }
 
     /// The calls a principal may see that are running now, parents first.

@@ -9,7 +9,7 @@ use axum::extract::{Query, State};
 use axum::http::{Method, Request, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use dodona_hub::Hub;
 use dodona_proto::{CallError, ErrorCode};
 use hyper::body::Incoming;
@@ -19,12 +19,14 @@ use tower::ServiceExt;
 
 use crate::auth::{self, Caller};
 use crate::options::ServerOptions;
+use crate::plugins::{self, Mounts};
 use crate::{guard, http, sse, ws};
 
 /// What every request can reach.
 pub(crate) struct App {
     pub(crate) hub: Hub,
     pub(crate) options: ServerOptions,
+    pub(crate) mounts: Mounts,
     pub(crate) port: u16,
     pub(crate) shutdown: CancellationToken,
 }
@@ -33,12 +35,14 @@ impl App {
     pub(crate) fn new(
         hub: Hub,
         options: ServerOptions,
+        mounts: Mounts,
         port: u16,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
             hub,
             options,
+            mounts,
             port,
             shutdown,
         }
@@ -68,6 +72,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .route("/login", get(login))
+        .route("/plugins/{*path}", any(plugins::answer))
         .route("/", get(index))
         // Before everything else, upgrades included.
         .layer(from_fn_with_state(Arc::clone(&app), guard::check))

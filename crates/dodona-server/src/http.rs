@@ -1,15 +1,17 @@
-//! `POST /rpc`.
+//! `POST /rpc`, and what every route answers with.
 
 use std::sync::Arc;
 use std::task::Poll;
 
+use axum::BoxError;
 use axum::body::Body;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use dodona_proto::{CallError, ErrorCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body as HttpBody, Incoming};
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -22,24 +24,34 @@ pub(crate) async fn answer(app: &Arc<App>, request: Request<Incoming>) -> Respon
         Ok(caller) => caller,
         Err(error) => return refusal(&error),
     };
-    if !is_json(&parts.headers) {
-        let error = CallError::new(
-            ErrorCode::InvalidRequest,
-            "the content type is not `application/json`",
-        );
-        return json(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            rpc::failure(None, &error),
-        );
-    }
-    let body = match read_body(app, body).await {
+    let body = match json_body(app, &parts, body).await {
         Ok(body) => body,
-        Err((status, error)) => return json(status, rpc::failure(None, &error)),
+        Err(refusal) => return refusal,
     };
     match rpc::answer_http(app, &caller, &body).await {
         Some(text) => json(StatusCode::OK, text),
         None => empty(StatusCode::NO_CONTENT),
     }
+}
+
+/// The body of a request that says that it is JSON.
+pub(crate) async fn json_body<B>(app: &App, parts: &Parts, body: B) -> Result<Bytes, Response>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    if !is_json(&parts.headers) {
+        let error = CallError::new(
+            ErrorCode::InvalidRequest,
+            "the content type is not `application/json`",
+        );
+        return Err(json(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            rpc::failure(None, &error),
+        ));
+    }
+    let body = read_body(app, body).await;
+    body.map_err(|(status, error)| json(status, rpc::failure(None, &error)))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -57,7 +69,11 @@ fn is_json(headers: &HeaderMap) -> bool {
     .any(|known| essence.eq_ignore_ascii_case(known))
 }
 
-async fn read_body(app: &App, body: Incoming) -> Result<Bytes, (StatusCode, CallError)> {
+async fn read_body<B>(app: &App, body: B) -> Result<Bytes, (StatusCode, CallError)>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
     let limit = app.options.body_bytes;
     let too_large = || {
         let message = format!("the request is larger than {limit} bytes");
@@ -107,16 +123,9 @@ fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// A request that did not get as far as a method.
+/// An error where the status tells it: everywhere but at `/rpc`.
 pub(crate) fn refusal(error: &CallError) -> Response {
-    let status = match error.code {
-        ErrorCode::Unauthenticated => StatusCode::UNAUTHORIZED,
-        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
-        ErrorCode::NotFound => StatusCode::NOT_FOUND,
-        ErrorCode::InvalidParams | ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
-        ErrorCode::Storage => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
+    let status = status(&error.code);
     let mut response = json(status, rpc::failure(None, error));
     if status == StatusCode::UNAUTHORIZED {
         response
@@ -124,4 +133,29 @@ pub(crate) fn refusal(error: &CallError) -> Response {
             .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
+}
+
+/// What an error is for those who look at nothing but the status.
+fn status(code: &ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::ParseError
+        | ErrorCode::InvalidRequest
+        | ErrorCode::InvalidParams
+        | ErrorCode::TooDeep => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden | ErrorCode::Denied | ErrorCode::ApprovalRequired => {
+            StatusCode::FORBIDDEN
+        }
+        ErrorCode::NotFound | ErrorCode::MethodNotFound => StatusCode::NOT_FOUND,
+        ErrorCode::Cancelled => StatusCode::CONFLICT,
+        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::RateLimited | ErrorCode::TooManyCalls => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::Storage | ErrorCode::PluginNotActive | ErrorCode::Interrupted => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+        ErrorCode::Internal | ErrorCode::Panicked | ErrorCode::Plugin(_) => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    }
 }

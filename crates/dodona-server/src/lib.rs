@@ -42,6 +42,7 @@ mod http;
 mod io;
 mod openrpc;
 mod options;
+mod plugins;
 mod rpc;
 mod serve;
 mod sse;

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::{App, dispatch, router};
 use crate::io::{Place, Socket};
 use crate::options::ServerOptions;
+use crate::plugins::Mounts;
 
 /// How long to wait after a failed accept: descriptors may have run out, and trying at once
 /// would only burn the processor.
@@ -32,7 +33,9 @@ pub async fn serve(
     let port = listener.local_addr()?.port();
     let drain = options.drain;
     let places = Arc::new(Semaphore::new(options.connections));
-    let app = Arc::new(App::new(hub.clone(), options, port, shutdown.clone()));
+    let mounts = Mounts::gather(&hub).await;
+    let app = App::new(hub.clone(), options, mounts, port, shutdown.clone());
+    let app = Arc::new(app);
     let router = Arc::new(router(Arc::clone(&app)));
     let connections = TaskTracker::new();
     loop {

@@ -67,8 +67,7 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
 
 impl<'a> Frame<'a> {
     pub(crate) fn parse(bytes: &'a [u8], most: usize) -> Result<Self, CallError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| CallError::new(ErrorCode::ParseError, "not JSON, because not UTF-8"))?;
+        let text = utf8(bytes)?;
         let is_batch = text.trim_ascii_start().starts_with('[');
         if !is_batch {
             // What is right is read once; what is not, again, to tell how it is wrong.
@@ -192,16 +191,29 @@ impl Call<'_> {
         let Some(params) = self.params else {
             return Ok(Value::Null);
         };
-        serde_json::from_str(params.get()).map_err(|error| {
-            match error.to_string().contains("recursion") {
-                true => CallError::new(ErrorCode::TooDeep, "the parameters nest too deep"),
-                false => CallError::new(
-                    ErrorCode::InvalidParams,
-                    "the parameters hold a number or a character that is out of range",
-                ),
-            }
-        })
+        decode(params)
     }
+}
+
+/// A value, from text that may be anything.
+pub(crate) fn value(bytes: &[u8]) -> Result<Value, CallError> {
+    let text = utf8(bytes)?;
+    decode(serde_json::from_str(text).map_err(|error| not_json(&error))?)
+}
+
+fn decode(raw: &RawValue) -> Result<Value, CallError> {
+    serde_json::from_str(raw.get()).map_err(|error| match error.to_string().contains("recursion") {
+        true => CallError::new(ErrorCode::TooDeep, "the parameters nest too deep"),
+        false => CallError::new(
+            ErrorCode::InvalidParams,
+            "the parameters hold a number or a character that is out of range",
+        ),
+    })
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, CallError> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| CallError::new(ErrorCode::ParseError, "not JSON, because not UTF-8"))
 }
 
 /// The text of a response that carries a result.

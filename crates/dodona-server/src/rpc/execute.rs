@@ -57,7 +57,8 @@ pub(crate) async fn execute(
     }
 }
 
-async fn run(
+/// Runs a method of the hub.
+pub(crate) async fn run(
     hub: &Hub,
     caller: &Caller,
     method: &str,

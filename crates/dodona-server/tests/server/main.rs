@@ -5,6 +5,7 @@
 mod approvals;
 mod auth;
 mod client;
+mod daemon_integration;
 mod discovery;
 mod errors;
 mod fuzz;
