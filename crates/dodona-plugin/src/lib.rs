@@ -76,4 +76,5 @@ pub use schema::hash as schema_hash;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/add-a-method.md")]
 #[doc = include_str!("../../../docs/how-to/add-a-plugin.md")]
+#[doc = include_str!("../../../docs/how-to/write-hooks.md")]
 struct HowTo;
