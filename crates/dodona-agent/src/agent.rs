@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_llm::{Model, Models};
-use dodona_plugin::{CallError, ErrorCode};
+use dodona_plugin::{CallError, ErrorCode, EventBus, HookHost, PluginContext};
 
 use crate::chat::Queue;
 use crate::conversation::Conversations;
@@ -24,6 +24,10 @@ pub struct AgentOptions {
     pub token_budget: Option<u64>,
     /// How long a tool may take that says nothing about it.
     pub tool_timeout: Duration,
+    /// How many passages are looked up for a question before a model is asked.
+    pub preload: u32,
+    /// After how long without a word a session has ended.
+    pub session_idle: Duration,
 }
 
 impl Default for AgentOptions {
@@ -35,6 +39,8 @@ impl Default for AgentOptions {
             max_turns: 30,
             token_budget: None,
             tool_timeout: Duration::from_secs(60),
+            preload: 3,
+            session_idle: Duration::from_secs(30 * 60),
         }
     }
 }
@@ -45,15 +51,23 @@ pub(crate) struct Agent {
     pub(crate) conversations: Conversations,
     pub(crate) prompts: Prompts,
     pub(crate) queue: Queue,
+    pub(crate) bus: Arc<dyn EventBus>,
+    pub(crate) host: Arc<dyn HookHost>,
 }
 
 impl Agent {
-    pub(crate) fn new(options: AgentOptions, conversations: Conversations) -> Self {
+    pub(crate) fn new(
+        options: AgentOptions,
+        conversations: Conversations,
+        ctx: &PluginContext,
+    ) -> Self {
         Self {
             prompts: Prompts::new(options.prompts.clone()),
             options,
             conversations,
             queue: Queue::default(),
+            bus: Arc::clone(&ctx.bus),
+            host: Arc::clone(&ctx.hooks),
         }
     }
 

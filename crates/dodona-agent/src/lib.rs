@@ -13,32 +13,47 @@
 mod agent;
 mod chat;
 pub mod conversation;
+mod keeper;
 mod methods;
 mod prompt;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::{CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin};
+use dodona_plugin::{
+    BoxFuture, CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use agent::Agent;
 pub use agent::AgentOptions;
 use chat::{AgentResponse, ChatParams, PromptParams, PromptShown};
-use conversation::{Conversations, Owner, QueryId};
+use conversation::{Conversations, Owner, QueryId, SessionEnding};
+use keeper::Keeper;
 use methods::ContextMethods;
 
 /// The plugin.
 #[derive(Default)]
 pub struct AgentPlugin {
     options: AgentOptions,
+    /// There while it is active.
+    keeper: Mutex<Option<Arc<Keeper>>>,
 }
 
 impl AgentPlugin {
     /// The plugin with these models, prompts and bounds.
     pub fn new(options: AgentOptions) -> Self {
-        Self { options }
+        Self {
+            options,
+            keeper: Mutex::default(),
+        }
+    }
+}
+
+impl AgentPlugin {
+    fn keeper(&self) -> MutexGuard<'_, Option<Arc<Keeper>>> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,17 +67,39 @@ impl Plugin for AgentPlugin {
     }
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
-        Box::pin(async {
-            let conversations = Conversations::open(ctx.db);
+        Box::pin(async move {
+            let conversations = Conversations::open(ctx.db.clone());
+            let keeper = Keeper::new(
+                conversations.clone(),
+                Arc::clone(&ctx.bus),
+                Arc::clone(&ctx.hooks),
+            );
+            keeper.watch(self.options.session_idle);
             let contexts = Arc::new(ContextMethods {
                 conversations: conversations.clone(),
+                keeper: Arc::clone(&keeper),
             });
-            let agent = Arc::new(Agent::new(self.options.clone(), conversations));
+            *self.keeper() = Some(keeper);
+            let agent = Arc::new(Agent::new(self.options.clone(), conversations, &ctx));
             Ok(Contribution::new()
                 .methods(agent.plugin_methods()?)
                 .methods(contexts.plugin_methods()?)
                 .migrations(conversation::MIGRATIONS))
         })
+    }
+
+    fn before_stop(&self) -> BoxFuture<'_, ()> {
+        let keeper = self.keeper().clone();
+        Box::pin(async {
+            if let Some(keeper) = keeper {
+                keeper.end(SessionEnding::All).await;
+            }
+        })
+    }
+
+    fn deactivate(&self) -> BoxFuture<'_, ()> {
+        self.keeper().take();
+        Box::pin(async {})
     }
 }
 

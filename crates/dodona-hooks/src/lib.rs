@@ -48,7 +48,7 @@ mod trace;
 
 pub use dodona_proto::hook::Verdict;
 pub use firing::{Fired, Firing};
-pub use gate::{Decision, Gate, Gates, PendingCall};
+pub use gate::{Gate, PendingCall};
 pub use hook::{Hook, OnFailure};
 pub use point::Point;
 pub use registry::{HookId, HookInfo, HookRegistry, Hooks};

@@ -18,8 +18,8 @@ use dodona_proto::hook::{
     ToolEnded, ToolEnding, ToolPending, ToolTable, Verdict,
 };
 use dodona_proto::{
-    Effect, HistorySnapshot, HookPoint, Message, MethodName, Notification, PluginName, PluginPath,
-    QuerySnapshot, StreamId, Surface, TurnSnapshot, UserId,
+    Effect, ExchangeRange, HistorySnapshot, HookPoint, Message, MethodName, Notification,
+    PluginName, PluginPath, QuerySnapshot, StreamId, Surface, TurnSnapshot, UserId,
 };
 use serde_json::{Value, json};
 
@@ -348,6 +348,7 @@ fn snapshot() -> Arc<QuerySnapshot> {
         tokens_used: 10,
         token_budget: 100,
         history: HistorySnapshot::default(),
+        exchanges: ExchangeRange::default(),
     })
 }
 

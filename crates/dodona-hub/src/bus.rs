@@ -26,7 +26,7 @@ impl Bus {
 impl EventBus for Bus {
     fn publish<'a>(&'a self, draft: EventDraft<'a>) -> BoxFuture<'a, Result<(), CallError>> {
         let event = Event {
-            id: Uuid::now_v7(),
+            id: draft.id.unwrap_or_else(Uuid::now_v7),
             kind: draft.kind.to_owned(),
             source: draft.source.to_owned(),
             severity: draft.severity,
@@ -38,7 +38,14 @@ impl EventBus for Bus {
                 .and_then(|call| Some(call.project.as_ref()?.id.clone())),
             call: draft.call.map(|call| call.call_id),
         };
-        Box::pin(async move { Ok(self.journal.publish(event).await?) })
+        let is_told_again = draft.id.is_some();
+        Box::pin(async move {
+            self.journal.publish(event).await?;
+            if is_told_again {
+                self.journal.flush().await?;
+            }
+            Ok(())
+        })
     }
 
     fn subscribe(&self, prefix: &str) -> Box<dyn Subscription> {

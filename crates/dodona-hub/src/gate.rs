@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use dodona_hooks::{Decision, PendingCall};
+use dodona_proto::hook::ToolPending;
 use dodona_proto::{Approval, CallError, ErrorCode, PluginName};
 use serde_json::Value;
 
 use crate::approvals::Question;
 use crate::node::Node;
 use crate::router::Route;
+use crate::tool::ToolRun;
 use crate::{meter, validate};
 
 /// A call that may go on.
@@ -17,15 +18,6 @@ pub(crate) enum Passed {
     Run(Value),
     /// Do not run it; this is its result.
     Answered(Value),
-}
-
-/// Whether a call goes on without anybody being asked.
-pub(crate) fn is_open(node: &Node, route: &Route) -> bool {
-    route.descriptor().tool.is_none() || !(always_asks(node, route) || has_gates(node))
-}
-
-fn has_gates(node: &Node) -> bool {
-    !node.core.snapshot.load().gates.is_empty()
 }
 
 /// Whether a person must agree to every call of a tool.
@@ -41,67 +33,75 @@ fn always_asks(node: &Node, route: &Route) -> bool {
 /// want that. A part of the call like its work: it can be cancelled and takes of its time, but
 /// for the time in which a person is asked.
 pub(crate) async fn pass(
-    node: Arc<Node>,
-    route: Arc<Route>,
+    run: &ToolRun,
+    node: &Arc<Node>,
+    route: &Route,
     params: Value,
 ) -> Result<Passed, CallError> {
-    let passed = decide(&node, &route, params).await;
+    let passed = decide(run, node, route, params).await;
     passed.inspect_err(|error| meter::refused(&error.code))
 }
 
-async fn decide(node: &Arc<Node>, route: &Route, params: Value) -> Result<Passed, CallError> {
-    let name = &route.descriptor().name;
-    let always = always_asks(node, route);
-    // Where a gate answers, what was asked is gone.
-    let asked = if always { params.clone() } else { Value::Null };
-    let snapshot = node.core.snapshot.load_full();
-    let decision = snapshot.gates.decide(PendingCall::new(name, params));
-    let (passed, ask) = match decision {
-        Decision::Run(params) => (Passed::Run(params), None),
-        Decision::Answer(value) => (Passed::Answered(value), None),
-        Decision::Ask {
-            plugin,
-            message,
-            params,
-        } => (Passed::Run(params), Some((plugin, message))),
-        Decision::Deny { plugin, message } => {
-            let hint = format!("plugin `{plugin}` decides over `{name}`");
-            return Err(CallError::new(ErrorCode::Denied, message).hint(hint));
-        }
+async fn decide(
+    run: &ToolRun,
+    node: &Arc<Node>,
+    route: &Route,
+    params: Value,
+) -> Result<Passed, CallError> {
+    let Some(call) = run.ask(params).await else {
+        // Nobody has changed anything.
+        let params = run.arguments();
+        ask_person(node, route, None, &params).await?;
+        return Ok(Passed::Run(params));
     };
-    if let Passed::Run(params) = &passed {
-        // A gate may have changed them.
+    let ToolPending {
+        arguments,
+        ask,
+        answer,
+        denied,
+        ..
+    } = call;
+    if let Some((plugin, message)) = denied {
+        let hint = format!(
+            "plugin `{plugin}` decides over `{}`",
+            route.descriptor().name
+        );
+        return Err(CallError::new(ErrorCode::Denied, message).hint(hint));
+    }
+    // A question beats an answer.
+    let answer = answer.filter(|_| ask.is_none());
+    if answer.is_none() {
         let limits = &node.core.config.limits;
-        validate::check(params, &route.descriptor().params, &route.validator, limits)?;
+        let schema = &route.descriptor().params;
+        validate::check(&arguments, schema, &route.validator, limits)?;
     }
-    if let Some(question) = question(route, &passed, ask, always.then_some(asked)) {
-        node.core.approvals.ask(node, question).await?;
-    }
-    Ok(passed)
+    ask_person(node, route, ask, &arguments).await?;
+    Ok(match answer {
+        Some((_, value)) => Passed::Answered(value),
+        None => Passed::Run(arguments),
+    })
 }
 
-/// What a person is asked, if anything: a gate's question, or that of a method which always asks.
-/// `asked` is what such a method was called with.
-fn question(
+/// Waits for a person's word where a gate has a question, or where the method always has one.
+async fn ask_person(
+    node: &Arc<Node>,
     route: &Route,
-    passed: &Passed,
     ask: Option<(PluginName, String)>,
-    asked: Option<Value>,
-) -> Option<Question> {
-    let method = route.descriptor().name.clone();
-    let params = match (passed, &asked) {
-        (Passed::Run(params), _) => params.clone(),
-        (Passed::Answered(_), asked) => asked.clone().unwrap_or_default(),
+    params: &Value,
+) -> Result<(), CallError> {
+    let method = &route.descriptor().name;
+    let (plugin, message) = match ask {
+        Some((plugin, message)) => (Some(plugin), message),
+        None if always_asks(node, route) => {
+            (None, format!("`{method}` needs a person's agreement"))
+        }
+        None => return Ok(()),
     };
-    let (plugin, message) = match (ask, asked) {
-        (Some((plugin, message)), _) => (Some(plugin), message),
-        (None, Some(_)) => (None, format!("`{method}` needs a person's agreement")),
-        (None, None) => return None,
-    };
-    Some(Question {
-        method,
+    let question = Question {
+        method: method.clone(),
         plugin,
         message,
-        params,
-    })
+        params: params.clone(),
+    };
+    node.core.approvals.ask(node, question).await
 }

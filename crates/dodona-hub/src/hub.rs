@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use dodona_hooks::Hooks;
-use dodona_plugin::{CallInfo, EventBus, Plugin};
+use dodona_plugin::{BoxFuture, CallInfo, EventBus, Plugin};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, MethodKind, NameError, PluginName,
     PluginState, PluginStatus, Principal, Project, Scope, StreamId, Surface,
@@ -18,6 +18,7 @@ use dodona_store::journal::{Journal, JournalError, Recovered};
 use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Store};
 use futures_util::FutureExt;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::accounts::Accounts;
@@ -26,6 +27,7 @@ use crate::approvals::Approvals;
 use crate::bus::Bus;
 use crate::cancel::CancelTarget;
 use crate::config::HubConfig;
+use crate::host::Host;
 use crate::limits::UserLimits;
 use crate::methods::HubPlugin;
 use crate::node::Node;
@@ -104,7 +106,9 @@ pub(crate) struct Core {
     /// Counts journaled items.
     pub(crate) items: metrics::Counter,
     store: Store,
-    bus: Arc<dyn EventBus>,
+    pub(crate) bus: Arc<dyn EventBus>,
+    /// Whether every plugin has been activated.
+    pub(crate) activated: watch::Sender<bool>,
     plugins: BTreeMap<PluginName, Arc<dyn Plugin>>,
     started: Instant,
     stopping: AtomicBool,
@@ -141,6 +145,7 @@ impl Hub {
                 items: metrics::counter!("dodona_items_total"),
                 store,
                 bus,
+                activated: watch::Sender::new(false),
                 plugins,
                 started: Instant::now(),
                 stopping: AtomicBool::new(false),
@@ -161,9 +166,11 @@ impl Hub {
             store: &core.store,
             data_dir,
             bus,
+            hooks: Arc::new(Host(Arc::downgrade(core))),
         };
         core.snapshot
             .store(Arc::new(roster.activate(&core.plugins).await));
+        core.activated.send_replace(true);
     }
 
     /// Calls a method and waits for its result: the value of a unary method, the last data of a
@@ -294,7 +301,10 @@ impl Hub {
         while !core.calls.is_empty() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        core.deactivate().await;
+        core.each_active("before the stop", |plugin| plugin.before_stop())
+            .await;
+        core.each_active("in its deactivation", |plugin| plugin.deactivate())
+            .await;
         if let Err(error) = core.journal.flush().await {
             tracing::warn!(%error, "the journal's last entries could not be stored");
         }
@@ -339,21 +349,24 @@ fn by_name(
 }
 
 impl Core {
-    /// Lets go of the active plugins, the last one first. One that panics or hangs is left behind.
-    async fn deactivate(&self) {
+    /// Has every active plugin do something, the last one first. One that panics or hangs is left
+    /// behind.
+    async fn each_active(
+        &self,
+        when: &str,
+        work: impl for<'p> Fn(&'p dyn Plugin) -> BoxFuture<'p, ()>,
+    ) {
         let snapshot = self.snapshot.load_full();
         for (name, plugin) in self.plugins.iter().rev() {
             let state = snapshot.plugins.get(name).map(|status| status.state);
             if state != Some(PluginState::Active) {
                 continue;
             }
-            let work = AssertUnwindSafe(async { plugin.deactivate().await }).catch_unwind();
+            let work = AssertUnwindSafe(async { work(plugin.as_ref()).await }).catch_unwind();
             match tokio::time::timeout(DEACTIVATION, work).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => {
-                    tracing::error!(plugin = %name, "a plugin panicked in its deactivation")
-                }
-                Err(_) => tracing::error!(plugin = %name, "a plugin hangs in its deactivation"),
+                Ok(Err(_)) => tracing::error!(plugin = %name, "a plugin panicked {when}"),
+                Err(_) => tracing::error!(plugin = %name, "a plugin hangs {when}"),
             }
         }
     }

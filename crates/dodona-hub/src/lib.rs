@@ -37,6 +37,7 @@ mod config;
 mod database;
 pub mod echo;
 mod gate;
+mod host;
 mod hub;
 mod limits;
 mod meter;
@@ -50,6 +51,7 @@ mod router;
 mod run;
 mod stream;
 mod tap;
+mod tool;
 mod tree;
 mod validate;
 

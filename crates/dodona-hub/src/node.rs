@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dodona_hooks::Hooks;
 use dodona_plugin::{
     BoxFuture, CallCtx, CallInfo, Caller, ItemStream, Params, ScopeWork, ToolReply, ToolRequest,
 };
@@ -22,6 +21,7 @@ use crate::hub::Core;
 use crate::pause::Clock;
 use crate::run;
 use crate::tap::{self, Tap};
+use crate::tool::Told;
 use crate::tree::Root;
 
 /// A running call, or a named inner part of one.
@@ -52,6 +52,8 @@ pub(crate) struct Node {
 struct State {
     ended: bool,
     last: Option<Value>,
+    /// What whoever made the call is to be told, if that is an agent.
+    told: Told,
 }
 
 /// What the one who makes a call says about it.
@@ -174,6 +176,11 @@ impl Node {
     /// The newest data, where it was to be kept.
     pub(crate) fn take_last(&self) -> Option<Value> {
         self.state().last.take()
+    }
+
+    /// Leaves what an agent is to be told with whoever made the call.
+    pub(crate) fn notify(&self, told: Told) {
+        self.state().told.extend(told);
     }
 
     /// How long the call has been running.
@@ -398,20 +405,22 @@ impl Caller for Node {
         };
         let admitted = self.admit_child(method, request.params, how);
         Box::pin(async move {
-            let outcome = match admitted {
-                Ok((node, admitted)) => run::admitted(node, admitted).await,
-                Err(error) => Err(error),
+            let (outcome, notifications) = match admitted {
+                Ok((node, admitted)) => {
+                    let outcome = run::admitted(Arc::clone(&node), admitted).await;
+                    (outcome, std::mem::take(&mut node.state().told))
+                }
+                Err(error) => (Err(error), Vec::new()),
             };
-            ToolReply::new(outcome)
+            ToolReply {
+                outcome,
+                notifications,
+            }
         })
     }
 
     fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
         self.core.methods(&self.info.principal)
-    }
-
-    fn hooks(&self) -> Arc<Hooks> {
-        Arc::clone(&self.core.snapshot.load().hooks)
     }
 
     fn scope<'a>(

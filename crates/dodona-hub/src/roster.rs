@@ -5,9 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dodona_hooks::{Gate, Gates, Hook, HookRegistry};
+use dodona_hooks::{Gate, Hook, HookRegistry};
 use dodona_plugin::activation::EventDraft;
-use dodona_plugin::{Contribution, EventBus, Method, Plugin, PluginContext};
+use dodona_plugin::{Contribution, EventBus, HookHost, Method, Plugin, PluginContext};
 use dodona_proto::{MethodDescriptor, MethodKind, PluginName, PluginState, PluginStatus, Severity};
 use dodona_store::{Durability, Store};
 use futures_util::FutureExt;
@@ -24,6 +24,7 @@ pub(crate) struct Roster<'a> {
     pub(crate) store: &'a Store,
     pub(crate) data_dir: PathBuf,
     pub(crate) bus: Arc<dyn EventBus>,
+    pub(crate) hooks: Arc<dyn HookHost>,
 }
 
 /// A plugin's contribution, checked and ready to be installed as a whole.
@@ -41,13 +42,15 @@ impl Roster<'_> {
         plugins: &BTreeMap<PluginName, Arc<dyn Plugin>>,
     ) -> Snapshot {
         let mut snapshot = Snapshot::default();
-        let mut gates = Vec::new();
         let mut registry = HookRegistry::default();
         for (name, plugin) in plugins {
             let (state, reason) = match self.ready(name, plugin.as_ref()).await {
                 Ok(ready) => {
-                    gates.extend(ready.gates);
-                    for hook in ready.hooks {
+                    for hook in ready
+                        .hooks
+                        .into_iter()
+                        .chain(ready.gates.into_iter().map(Hook::from))
+                    {
                         registry.register(name, hook);
                     }
                     snapshot.routes.extend(
@@ -74,7 +77,6 @@ impl Roster<'_> {
                 },
             );
         }
-        snapshot.gates = Gates::freeze(gates);
         snapshot.hooks = Arc::new(registry.freeze());
         snapshot
     }
@@ -89,6 +91,7 @@ impl Roster<'_> {
             data_dir,
             db: db.clone(),
             bus: Arc::clone(&self.bus),
+            hooks: Arc::clone(&self.hooks),
         };
         let activating = AssertUnwindSafe(async { plugin.activate(context).await }).catch_unwind();
         let timeout = self.config.activation_timeout;
@@ -166,6 +169,7 @@ impl Roster<'_> {
             severity: Severity::Error,
             payload: json!({ "plugin": name, "reason": reason }),
             call: None,
+            id: None,
         };
         if let Err(error) = self.bus.publish(draft).await {
             tracing::warn!(%error, "an event could not be journaled");

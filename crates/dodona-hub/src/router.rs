@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use dodona_hooks::{Gates, Hooks};
+use dodona_hooks::Hooks;
 use dodona_plugin::Method;
 use dodona_proto::{
     CallError, ErrorCode, MethodDescriptor, MethodName, PluginName, PluginState, PluginStatus,
@@ -35,7 +35,6 @@ impl Route {
 #[derive(Default)]
 pub(crate) struct Snapshot {
     pub(crate) routes: HashMap<MethodName, Arc<Route>>,
-    pub(crate) gates: Gates,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) plugins: BTreeMap<PluginName, PluginStatus>,
 }

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dodona_plugin::{BoxFuture, Handler};
-use dodona_proto::{CallError, DoneStatus, ErrorCode, ItemBody, Mutation};
+use dodona_proto::{CallError, DoneStatus, ErrorCode, ItemBody, MethodKind, Mutation};
 use dodona_store::journal::CallHead;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -18,6 +18,7 @@ use crate::admit::Admitted;
 use crate::gate::{self, Passed};
 use crate::node::Node;
 use crate::router::Route;
+use crate::tool::ToolRun;
 
 /// How long a call that was told to stop may take to record what it has and return.
 const GRACE: Duration = Duration::from_millis(50);
@@ -44,23 +45,43 @@ pub(crate) async fn entered(mut guard: Guard, admitted: Admitted) -> Result<Valu
     result
 }
 
-/// Lets a call pass its gates, notes its beginning and does its work.
+/// Notes the beginning of a call and does its work; a tool's in between its hook points.
 async fn passed(guard: &mut Guard, route: &Arc<Route>, params: Value) -> Result<Value, CallError> {
-    let passed = match gate::is_open(&guard.node, route) {
-        true => Passed::Run(params),
-        false => {
-            let gates = gate::pass(Arc::clone(&guard.node), Arc::clone(route), params);
-            supervise(&guard.node, Box::pin(gates)).await?
-        }
-    };
-    let (params, answer) = match passed {
-        Passed::Run(params) => (params, None),
-        Passed::Answered(value) => (Value::Null, Some(value)),
-    };
+    if route.descriptor().tool.is_some() {
+        return tool(guard, route, params).await;
+    }
     if journals_call(&guard.node, route) {
         guard.journal(route, &params).await?;
     }
-    supervise(&guard.node, start(&guard.node, route, params, answer)).await
+    supervise(&guard.node, start(&guard.node, route, params)).await
+}
+
+/// Lets a tool's call pass its gates, does its work, and tells how that went.
+async fn tool(guard: &mut Guard, route: &Arc<Route>, params: Value) -> Result<Value, CallError> {
+    let node = Arc::clone(&guard.node);
+    let run = ToolRun::begin(&node, route, &params).await?;
+    let gates = gate::pass(&run, &node, route, params);
+    let passed = supervise(&node, Box::pin(gates)).await;
+    // A streaming method that runs has told its items itself.
+    let is_told =
+        matches!(passed, Ok(Passed::Run(_))) && route.descriptor().kind == MethodKind::Streaming;
+    let outcome = match passed {
+        Ok(Passed::Run(params)) => let_in(guard, route, params).await,
+        Ok(Passed::Answered(value)) => Ok(value),
+        Err(error) => Err(error),
+    };
+    let value = run.ended(outcome).await?;
+    if node.is_watched() && !is_told {
+        supervise(&node, Box::pin(tell(&node, route, &value))).await?;
+    }
+    Ok(value)
+}
+
+async fn let_in(guard: &mut Guard, route: &Arc<Route>, params: Value) -> Result<Value, CallError> {
+    if journals_call(&guard.node, route) {
+        guard.journal(route, &params).await?;
+    }
+    supervise(&guard.node, work(&guard.node, route, params)).await
 }
 
 /// Runs a named inner part of a call.
@@ -77,52 +98,48 @@ fn journals_call(node: &Node, route: &Route) -> bool {
     descriptor.mutation == Mutation::Mutates && !(node.is_root() && node.root.writer.is_some())
 }
 
-/// The work of a call: the method's own future, and telling its result to whoever watches.
-fn start(
-    node: &Arc<Node>,
-    route: &Arc<Route>,
-    params: Value,
-    answer: Option<Value>,
-) -> Work<'static> {
-    let span = tracing::debug_span!("call", id = %node.info.call_id, path = %node.info.path);
-    let work = match (answer, route.method.handler()) {
-        // Nobody watches, so the method's own future is all there is.
-        (None, Handler::Unary(run)) if !node.is_watched() => called(|| run(node.ctx(), params)),
-        (answer, _) => Box::pin(told(Arc::clone(node), Arc::clone(route), params, answer)),
+/// The work of a call, and telling its result to whoever watches: as part of the work, so that a
+/// consumer who does not read cannot hold up a call that was stopped.
+fn start(node: &Arc<Node>, route: &Arc<Route>, params: Value) -> Work<'static> {
+    let work = work(node, route, params);
+    if route.descriptor().kind == MethodKind::Streaming || !node.is_watched() {
+        return work;
+    }
+    let (node, route) = (Arc::clone(node), Arc::clone(route));
+    Box::pin(async move {
+        let value = work.await?;
+        tell(&node, &route, &value).await?;
+        Ok(value)
+    })
+}
+
+/// The method's own future, or what its panic comes to.
+fn work(node: &Arc<Node>, route: &Arc<Route>, params: Value) -> Work<'static> {
+    let make = || -> Work<'static> {
+        match route.method.handler() {
+            Handler::Unary(run) => run(node.ctx(), params),
+            Handler::Streaming(run) => {
+                let (work, node) = (run(node.ctx(), params), Arc::clone(node));
+                Box::pin(async move {
+                    work.await?;
+                    Ok(node.take_last().unwrap_or_default())
+                })
+            }
+        }
     };
+    let work = catch_unwind(AssertUnwindSafe(make))
+        .unwrap_or_else(|_| Box::pin(std::future::ready(Err(panicked()))));
+    let span = tracing::debug_span!("call", id = %node.info.call_id, path = %node.info.path);
     match span.is_disabled() {
         true => work,
         false => Box::pin(work.instrument(span)),
     }
 }
 
-/// What a method's closure makes, or what its panic comes to.
-fn called(make: impl FnOnce() -> Work<'static>) -> Work<'static> {
-    catch_unwind(AssertUnwindSafe(make))
-        .unwrap_or_else(|_| Box::pin(std::future::ready(Err(panicked()))))
-}
-
-/// Runs a method, or takes the answer in its place, and emits the result of a unary one: as part
-/// of the work, so that a consumer who does not read cannot hold up a call that was stopped.
-async fn told(
-    node: Arc<Node>,
-    route: Arc<Route>,
-    params: Value,
-    answer: Option<Value>,
-) -> Result<Value, CallError> {
-    let value = match (answer, route.method.handler()) {
-        (Some(answer), _) => answer,
-        (None, Handler::Unary(run)) => run(node.ctx(), params).await?,
-        (None, Handler::Streaming(run)) => {
-            run(node.ctx(), params).await?;
-            return Ok(node.take_last().unwrap_or_default());
-        }
-    };
-    if node.is_watched() {
-        let (content_type, data) = (route.result_type.to_string().into(), value.clone());
-        node.send(ItemBody::Data { content_type, data }).await?;
-    }
-    Ok(value)
+/// Emits the result of a unary method.
+async fn tell(node: &Node, route: &Route, value: &Value) -> Result<(), CallError> {
+    let (content_type, data) = (route.result_type.to_string().into(), value.clone());
+    node.send(ItemBody::Data { content_type, data }).await
 }
 
 /// Polls the work until it is done, panics, is cancelled or runs out of time.

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dodona_hooks::{Gate, Hook};
-use dodona_proto::{Event, PluginName, Severity};
+use dodona_hooks::{Gate, Hook, Hooks};
+use dodona_proto::{Event, Notification, PluginEffect, PluginName, ProjectId, Severity, UserId};
 use dodona_store::{Db, Migration};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::{ContractError, Method};
 
@@ -27,6 +28,11 @@ pub trait Plugin: Send + Sync + 'static {
     /// so a plugin that fails leaves nothing behind. The database is migrated after this
     /// returns and before the first call.
     fn activate(&self, ctx: PluginContext) -> Activating<'_>;
+
+    /// Called when the server is about to stop, while everything still works.
+    fn before_stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 
     /// Called once its methods can no longer be reached and no call of them is running.
     fn deactivate(&self) -> BoxFuture<'_, ()> {
@@ -104,6 +110,48 @@ pub struct PluginContext {
     pub db: Db,
     /// The event bus.
     pub bus: Arc<dyn EventBus>,
+    /// The hooks, for a plugin that has points of its own to fire.
+    pub hooks: Arc<dyn HookHost>,
+}
+
+/// The way to the hooks that are installed, and to having done what they ask for.
+pub trait HookHost: Send + Sync {
+    /// Completes when every plugin has been activated: before that there are no hooks.
+    fn ready(&self) -> BoxFuture<'_, ()>;
+
+    /// The hooks there are now. Who fires several points of one piece of work keeps them, so that
+    /// the same callbacks see its beginning and its end.
+    fn hooks(&self) -> Arc<Hooks>;
+
+    /// Does what effects ask for, but for notifications: those come back, with the name of whoever
+    /// wants them. One that cannot be done is logged and keeps nothing else from being done.
+    fn carry_out<'a>(
+        &'a self,
+        behalf: Behalf<'a>,
+        effects: Vec<PluginEffect>,
+    ) -> BoxFuture<'a, Vec<(PluginName, Notification)>>;
+}
+
+/// For whom, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Behalf<'a> {
+    /// Whose query or session it is.
+    pub user: &'a UserId,
+    /// About which project.
+    pub project: Option<&'a ProjectId>,
+    /// In which call, where there is one.
+    pub call: Option<&'a crate::CallInfo>,
+}
+
+impl<'a> Behalf<'a> {
+    /// For the one who makes a call.
+    pub fn of(call: &'a crate::CallInfo) -> Self {
+        Self {
+            user: &call.principal.user,
+            project: call.project.as_ref().map(|project| &project.id),
+            call: Some(call),
+        }
+    }
 }
 
 /// The way to the event bus.
@@ -130,6 +178,9 @@ pub struct EventDraft<'a> {
     pub payload: Value,
     /// The call it happened in, where there is one.
     pub call: Option<&'a crate::CallInfo>,
+    /// Its id, where whoever publishes it may have done so before: it is stored once, and has
+    /// been when [`EventBus::publish`] returns. Without one it is a new event each time.
+    pub id: Option<Uuid>,
 }
 
 /// Events a subscriber did not take in time.

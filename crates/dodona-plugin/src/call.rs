@@ -5,10 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hooks::Hooks;
 use dodona_proto::{
-    CallError, CallId, Item, ItemBody, MethodDescriptor, MethodName, PluginPath, Principal,
-    Project, QuerySnapshot,
+    CallError, CallId, Item, ItemBody, MethodDescriptor, MethodName, Notification, PluginName,
+    PluginPath, Principal, Project, QuerySnapshot,
 };
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -98,17 +97,11 @@ pub struct ToolRequest {
 
 /// What came of a tool call.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ToolReply {
     /// The result.
     pub outcome: Result<Value, CallError>,
-}
-
-impl ToolReply {
-    /// A reply without effects.
-    pub fn new(outcome: Result<Value, CallError>) -> Self {
-        Self { outcome }
-    }
+    /// What hooks want the agent to be told of it, and who wants that.
+    pub notifications: Vec<(PluginName, Notification)>,
 }
 
 /// The hub, as one call sees it. One object per call: facts and the way to others together.
@@ -143,10 +136,6 @@ pub trait Caller: Send + Sync {
 
     /// What the caller may call, by name.
     fn methods(&self) -> Vec<Arc<MethodDescriptor>>;
-
-    /// The hooks there are now. Who fires several points of one piece of work keeps them, so that
-    /// the same callbacks see its beginning and its end.
-    fn hooks(&self) -> Arc<Hooks>;
 
     /// Emits an item of this call.
     fn emit(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
@@ -193,12 +182,6 @@ impl CallCtx {
     /// What may be called, by name. Descriptors are shared and not copied.
     pub fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
         self.0.methods()
-    }
-
-    /// The hooks there are now. Who fires several points of one piece of work keeps them, so that
-    /// the same callbacks see its beginning and its end.
-    pub fn hooks(&self) -> Arc<Hooks> {
-        self.0.hooks()
     }
 
     /// Runs work as a child of this call under a name, so that its items have a path of their

@@ -57,7 +57,8 @@ mod method;
 mod schema;
 
 pub use activation::{
-    ActivationError, Contribution, EventBus, Lagged, Plugin, PluginContext, Subscription,
+    ActivationError, Behalf, Contribution, EventBus, HookHost, Lagged, Plugin, PluginContext,
+    Subscription,
 };
 pub use call::{
     CallCtx, CallInfo, Caller, ItemStream, Origin, Params, ScopeWork, ToolReply, ToolRequest,

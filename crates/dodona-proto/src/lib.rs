@@ -57,7 +57,7 @@ pub use path::{PathError, PluginPath};
 pub use principal::{Principal, ProjectId, Scope, ScopeError, Scopes, Surface, UserId};
 pub use project::Project;
 pub use rule_context::{RULE_CONTEXT, RULE_TRIGGERS};
-pub use snapshot::{HistorySnapshot, QuerySnapshot, TurnSnapshot};
+pub use snapshot::{ExchangeRange, HistorySnapshot, QuerySnapshot, TurnSnapshot};
 pub use source::{Source, SourceKind};
 pub use status::{CallSummary, PluginState, PluginStatus};
 pub use usage::Usage;

@@ -24,6 +24,18 @@ pub struct QuerySnapshot {
     pub token_budget: u64,
     /// What happened before.
     pub history: HistorySnapshot,
+    /// What the model is shown: enough to find it again.
+    #[serde(default)]
+    pub exchanges: ExchangeRange,
+}
+
+/// Exchanges of a conversation, by their positions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExchangeRange {
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
 }
 
 /// One request to a model, and the tools it asked for.

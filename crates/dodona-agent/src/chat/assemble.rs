@@ -4,8 +4,13 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use dodona_llm::{ModelOptions, ModelRequest, ToolOffer};
+use dodona_plugin::hooks::Hooks;
+use dodona_plugin::hooks::point::SystemPromptExtend;
 use dodona_plugin::{CallCtx, CallError};
-use dodona_proto::{HistorySnapshot, Message, QuerySnapshot, TurnSnapshot};
+use dodona_proto::hook::SystemPrompt;
+use dodona_proto::{
+    ExchangeRange, HistorySnapshot, Message, PluginEffect, QuerySnapshot, TurnSnapshot,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,6 +50,10 @@ pub(super) fn first_snapshot(agent: &Agent, ctx: &CallCtx, query: &Query) -> Que
         tokens_used: begun.tokens_used,
         token_budget: begun.token_budget,
         history: HistorySnapshot::default(),
+        exchanges: ExchangeRange {
+            from: begun.position,
+            to: begun.position,
+        },
     }
 }
 
@@ -52,7 +61,8 @@ impl Work<'_> {
     /// Makes what is the same in every request, and finds what earlier queries cited.
     pub(super) async fn prepare(&mut self) -> Result<(), Stop> {
         let context = self.query.context().clone();
-        let system = system(self.agent, self.ctx, &context).await?;
+        let (system, effects) = system(self.agent, self.ctx, &self.hooks, &context).await?;
+        self.carry_out(effects).await?;
         self.basis = basis(self, system);
         self.citations = Citations::of(&self.query.window().await?);
         Ok(())
@@ -60,7 +70,8 @@ impl Work<'_> {
 
     /// The request of a turn. The snapshot is exact from here on.
     pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, Stop> {
-        let messages = self.query.window().await?;
+        let mut messages = self.query.window().await?;
+        self.add_preloaded(&mut messages);
         self.keep_snapshot(turn, messages.len());
         Ok(ModelRequest {
             system: self.basis.system.clone(),
@@ -79,6 +90,7 @@ impl Work<'_> {
         snapshot.turn.token_usage = part(snapshot.tokens_used, snapshot.token_budget);
         snapshot.turn.context_usage = part(sent, window.unwrap_or(snapshot.token_budget));
         snapshot.history.message_count = messages as u64;
+        snapshot.exchanges = self.query.range();
     }
 }
 
@@ -102,14 +114,39 @@ fn basis(work: &Work<'_>, system: String) -> Basis {
     }
 }
 
-/// The system prompt of a conversation.
-async fn system(agent: &Agent, ctx: &CallCtx, context: &ContextId) -> Result<String, CallError> {
+/// The system prompt of a conversation, as plugins left it, and what they want beside.
+async fn system(
+    agent: &Agent,
+    ctx: &CallCtx,
+    hooks: &Hooks,
+    context: &ContextId,
+) -> Result<(String, Vec<PluginEffect>), CallError> {
     let decisions = agent
         .conversations
         .decisions(&Owner::of(ctx)?, Some(context.as_str()))
         .await?;
     let decisions = decisions.into_iter().map(|decision| decision.text);
-    agent.prompts.oracle(&variables(ctx, decisions.collect()))
+    let prompt = agent.prompts.oracle(&variables(ctx, decisions.collect()))?;
+    Ok(extended(ctx, hooks, Some(context), prompt).await)
+}
+
+async fn extended(
+    ctx: &CallCtx,
+    hooks: &Hooks,
+    context: Option<&ContextId>,
+    prompt: String,
+) -> (String, Vec<PluginEffect>) {
+    if !hooks.has_subscribers::<SystemPromptExtend>() {
+        return (prompt, Vec::new());
+    }
+    let shown = SystemPrompt {
+        context_id: context.map(ToString::to_string),
+        user: ctx.principal.user.clone(),
+        project: ctx.project.as_ref().map(|project| project.id.clone()),
+        prompt,
+    };
+    let fired = hooks.fire::<SystemPromptExtend>(shown).await;
+    (fired.payload.prompt, fired.effects)
 }
 
 fn variables(ctx: &CallCtx, decisions: Vec<String>) -> prompt::Variables<'_> {
@@ -165,18 +202,19 @@ pub(crate) async fn show(
     let owner = Owner::of(ctx)?;
     let asked = p.context_id.as_deref();
     let known = agent.conversations.find(&owner, asked).await?;
-    let (system, mut messages) = match &known {
+    let hooks = agent.host.hooks();
+    let ((system, _), mut messages) = match &known {
         Some(id) => (
-            system(agent, ctx, id).await?,
+            system(agent, ctx, &hooks, id).await?,
             agent.conversations.window(&owner, id.as_str()).await?,
         ),
         None => {
-            let system = agent.prompts.oracle(&variables(ctx, Vec::new()))?;
-            (system, Vec::new())
+            let prompt = agent.prompts.oracle(&variables(ctx, Vec::new()))?;
+            (extended(ctx, &hooks, None, prompt).await, Vec::new())
         }
     };
     messages.extend(p.message.map(|content| Message::User { content }));
-    let tools = Toolbox::load(ctx, true).offers();
+    let tools = Toolbox::load(ctx, true, &hooks).await.offers();
     let counter = model.counter();
     let sum = |counts: &mut dyn Iterator<Item = usize>| counts.sum::<usize>() as u64;
     let tokens = PromptTokens {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use dodona_plugin::{CallCtx, CallError};
-use dodona_proto::{ItemBody, QuerySnapshot, Source, ToolCall, Usage};
+use dodona_proto::{ItemBody, Notification, PluginName, QuerySnapshot, Source, ToolCall, Usage};
 use serde_json::{Value, json};
 
 use crate::conversation::Ending;
@@ -59,6 +59,17 @@ pub(super) async fn reasoning(ctx: &CallCtx, text: &str) -> Result<(), CallError
 
 pub(super) async fn notification(ctx: &CallCtx, message: &str) -> Result<(), CallError> {
     data(ctx, "Notification", json!({ "message": message })).await
+}
+
+/// What the model is told by a plugin.
+pub(super) async fn delivered(
+    ctx: &CallCtx,
+    plugin: &PluginName,
+    notification: &Notification,
+) -> Result<(), CallError> {
+    let mut shown = json!(notification);
+    shown["plugin"] = json!(plugin);
+    data(ctx, "Notification", shown).await
 }
 
 /// What a request took. What the provider did not tell was counted here.

@@ -4,6 +4,7 @@ use dodona_llm::ModelError;
 use dodona_plugin::{CallError, ErrorCode};
 use dodona_proto::DoneStatus;
 
+use super::fire::TurnEnd;
 use super::turn::Said;
 use super::types::AgentResponse;
 use super::{Work, cite, emit};
@@ -87,6 +88,11 @@ impl Work<'_> {
         let truncated = said.is_truncated();
         self.query.try_answer(turn, said.text, said.opaque).await?;
         let text = std::mem::take(&mut self.partial);
+        let ended = TurnEnd {
+            answer: Some(&text),
+            ..TurnEnd::default()
+        };
+        self.turn_completed(ended).await?;
         Ok(AgentResponse {
             uncited: match self.model.quotes() {
                 true => Vec::new(),
@@ -104,6 +110,20 @@ impl Work<'_> {
         })
     }
 
+    /// Tells plugins that the query ended without an answer. It has ended whatever they do.
+    async fn stopped(&mut self, error: &CallError) {
+        if self.snapshot.turn.iteration_count == 0 {
+            return;
+        }
+        let ended = TurnEnd {
+            error: Some(&error.message),
+            ..TurnEnd::default()
+        };
+        if let Err(stop) = self.turn_completed(ended).await {
+            tracing::warn!(error = stop.error.message, "the end of a turn was not told");
+        }
+    }
+
     /// What was shown of an answer is kept, and never taken for one: the query says how it ended.
     async fn stop(mut self, stop: Stop) -> CallError {
         let Stop { state, error } = stop;
@@ -119,10 +139,11 @@ impl Work<'_> {
                 tracing::debug!(%error, "the beginning of an answer was not kept");
             }
         }
-        let query = self.query.id().clone();
-        if let Err(error) = self.query.finish(state, Some(&error.message)).await {
+        if let Err(error) = self.query.try_finish(state, Some(&error.message)).await {
+            let query = self.query.id();
             tracing::error!(%query, %error, "how a query ended was not stored");
         }
+        self.stopped(&error).await;
         error
     }
 }

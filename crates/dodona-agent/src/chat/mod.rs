@@ -8,6 +8,8 @@ mod cite;
 mod cut;
 mod emit;
 mod ending;
+mod fire;
+mod preload;
 mod queue;
 mod repeats;
 mod run;
@@ -18,6 +20,7 @@ mod types;
 use std::sync::Arc;
 
 use dodona_llm::Model;
+use dodona_plugin::hooks::Hooks;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::{QuerySnapshot, Usage};
 
@@ -41,15 +44,17 @@ pub(crate) async fn answer(
 ) -> Result<AgentResponse, CallError> {
     let owner = Owner::of(ctx)?;
     let model = agent.model(p.model.as_deref())?;
-    let toolbox = Toolbox::load(ctx, p.tools);
+    let hooks = agent.host.hooks();
+    let toolbox = Toolbox::load(ctx, p.tools, &hooks).await;
     let key = agent
         .conversations
         .queue_key(&owner, p.context_id.as_deref())
         .await?;
     let _place = agent.queue.enter(ctx, key).await?;
+    let question = p.message.clone();
     let query = begin(agent, &owner, &model, &toolbox, p).await?;
     query.runs_in(&ctx.call_id);
-    let mut work = Work::new(agent, ctx, model, toolbox, query);
+    let mut work = Work::new(agent, ctx, (model, toolbox, hooks), query, question);
     let outcome = tokio::select! {
         biased;
         () = ctx.cancel.cancelled() => Err(Stop::cancelled()),
@@ -88,7 +93,14 @@ struct Work<'c> {
     ctx: &'c CallCtx,
     model: Arc<dyn Model>,
     toolbox: Arc<Toolbox>,
+    /// The same from the query's beginning to its end.
+    hooks: Arc<Hooks>,
     query: Query,
+    question: String,
+    /// What was looked up for the question.
+    preloaded: Option<String>,
+    /// Whether tools have run since the last request.
+    ran_tools: bool,
     /// What is the same in every request.
     basis: Basis,
     citations: Citations,
@@ -106,9 +118,9 @@ impl<'c> Work<'c> {
     fn new(
         agent: &'c Agent,
         ctx: &'c CallCtx,
-        model: Arc<dyn Model>,
-        toolbox: Toolbox,
+        (model, toolbox, hooks): (Arc<dyn Model>, Toolbox, Arc<Hooks>),
         query: Query,
+        question: String,
     ) -> Self {
         let snapshot = assemble::first_snapshot(agent, ctx, &query);
         Self {
@@ -116,7 +128,11 @@ impl<'c> Work<'c> {
             ctx,
             model,
             toolbox: Arc::new(toolbox),
+            hooks,
             query,
+            question,
+            preloaded: None,
+            ran_tools: false,
             basis: Basis::default(),
             citations: Citations::default(),
             repeats: Repeats::default(),
@@ -129,10 +145,15 @@ impl<'c> Work<'c> {
 
     /// Goes round until the model answers.
     async fn until_answered(&mut self) -> Result<Answered, Stop> {
+        self.session_resolved().await?;
+        self.query_received().await?;
         self.prepare().await?;
+        self.preload().await?;
         for turn in 1..=self.agent.options.max_turns {
             let request = self.assemble(turn).await?;
-            let said = self.ask(request).await?;
+            let request = self.before_request(turn, request).await?;
+            let mut said = self.ask(request).await?;
+            self.after_response(&mut said).await?;
             self.account(turn, &said).await?;
             if !said.calls.is_empty() {
                 self.run_tools(turn, said).await?;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolRequest};
-use dodona_proto::{QuerySnapshot, ToolCall};
+use dodona_proto::{Notification, PluginName, QuerySnapshot, ToolCall};
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use serde_json::{Value, json};
 
 use super::ending::Stop;
+use super::fire::TurnEnd;
 use super::tools::Toolbox;
 use super::turn::Said;
 use super::{Work, cut, emit};
@@ -26,6 +27,8 @@ struct Ended {
     outcome: Result<Value, CallError>,
     ending: Ending,
     duration: Duration,
+    /// What hooks want the model to be told of it.
+    notifications: Vec<(PluginName, Notification)>,
 }
 
 impl Work<'_> {
@@ -38,7 +41,8 @@ impl Work<'_> {
             calls: said.calls.clone(),
             opaque: said.opaque,
         };
-        self.snapshot.tokens_used = self.query.append(turn, stored).await?.tokens_used;
+        let appended = self.query.append(turn, stored).await?;
+        self.stored(&appended);
         self.partial.clear();
         self.start(&said.calls).await?;
         let mut waiting = said.calls.len();
@@ -60,7 +64,12 @@ impl Work<'_> {
             self.record(turn, call, ended, waiting).await?;
             waiting -= 1;
         }
-        Ok(())
+        self.ran_tools = true;
+        let ended = TurnEnd {
+            tool_calls: said.calls.len(),
+            ..TurnEnd::default()
+        };
+        self.turn_completed(ended).await
     }
 
     async fn start(&self, calls: &[ToolCall]) -> Result<(), Stop> {
@@ -88,6 +97,7 @@ impl Work<'_> {
             outcome,
             ending,
             duration,
+            notifications,
         } = ended;
         let error = outcome.as_ref().err().map(|error| error.message.clone());
         let mut result = outcome.unwrap_or_else(|error| failure(&error));
@@ -103,7 +113,9 @@ impl Work<'_> {
             duration,
         };
         let appended = self.query.tool_ended(&call.id, outcome).await?;
-        self.snapshot.tokens_used = appended.tokens_used;
+        self.stored(&appended);
+        let context = self.query.context();
+        (self.agent.conversations.notify(context, notifications)).await?;
         self.snapshot.history.total_tool_calls += 1;
         self.snapshot.history.total_failures += u64::from(counts_as_failure(ending));
         emit::tool_result(self.ctx, call, error.as_deref(), ending, duration).await?;
@@ -139,6 +151,7 @@ fn counts_as_failure(ending: Ending) -> bool {
 }
 
 async fn run_one(bench: &Bench, toolbox: &Toolbox, call: &ToolCall) -> Ended {
+    let mut notifications = Vec::new();
     let began = Instant::now();
     let outcome = match toolbox.method(&call.name) {
         None => Err(toolbox.unknown(&call.name)),
@@ -150,12 +163,15 @@ async fn run_one(bench: &Bench, toolbox: &Toolbox, call: &ToolCall) -> Ended {
                 snapshot: Some(Arc::clone(&bench.snapshot)),
             };
             let name = method.name.as_str();
-            bench.ctx.call_tool(name, request).await.outcome
+            let reply = bench.ctx.call_tool(name, request).await;
+            notifications = reply.notifications;
+            reply.outcome
         }
     };
     Ended {
         ending: ending(&outcome),
         outcome,
+        notifications,
         duration: began.elapsed(),
     }
 }

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dodona_llm::ToolOffer;
+use dodona_plugin::hooks::Hooks;
+use dodona_plugin::hooks::point::ToolRegistryBuild;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::MethodDescriptor;
+use dodona_proto::hook::{ToolAddition, ToolTable};
 
 /// The agent's name, by which tools say who is offered them.
 const AGENT: &str = "oracle";
@@ -15,49 +18,66 @@ const NEAREST: usize = 3;
 
 /// What a model may ask for, and which method each is.
 pub(super) struct Toolbox {
-    tools: Vec<(String, Arc<MethodDescriptor>)>,
+    tools: Vec<Tool>,
+}
+
+struct Tool {
+    /// On the model's side.
+    name: String,
+    method: Arc<MethodDescriptor>,
+    /// What the model is told about it, where that is not the method's own text.
+    description: Option<String>,
 }
 
 impl Toolbox {
-    /// Every method that is marked as a tool for this agent and that the user may call, in the
-    /// order of their names; none where they are not wanted.
-    pub(super) fn load(ctx: &CallCtx, wanted: bool) -> Self {
+    /// Every method that is marked as a tool for this agent and that the user may call, and what
+    /// plugins add, in the order of their names; none where they are not wanted.
+    pub(super) async fn load(ctx: &CallCtx, wanted: bool, hooks: &Hooks) -> Self {
         if !wanted {
             return Self { tools: Vec::new() };
         }
+        let known = ctx.methods();
         let is_offered = |method: &Arc<MethodDescriptor>| {
             let tool = method.tool.as_ref();
             tool.is_some_and(|tool| tool.agents.iter().any(|agent| agent == AGENT))
         };
-        let mut tools: Vec<_> = ctx
-            .methods()
-            .into_iter()
-            .filter(is_offered)
-            .map(|method| (tool_name(&method), method))
+        let mut tools: Vec<Tool> = known
+            .iter()
+            .filter(|method| is_offered(method))
+            .map(|method| Tool::new(method, None))
             .collect();
+        for addition in added(&tools, hooks).await {
+            add(&mut tools, &known, addition);
+        }
         // The same tools in another order would be another prompt to a provider's cache.
-        tools.sort_by(|(a, _), (b, _)| a.cmp(b));
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
         Self { tools }
     }
 
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
     pub(super) fn offers(&self) -> Vec<ToolOffer> {
-        let offer = |(name, method): &(String, Arc<MethodDescriptor>)| ToolOffer {
-            name: name.clone(),
-            description: method.description.clone(),
-            parameters: method.params.clone(),
+        let offer = |tool: &Tool| ToolOffer {
+            name: tool.name.clone(),
+            description: (tool.description.clone())
+                .unwrap_or_else(|| tool.method.description.clone()),
+            parameters: tool.method.params.clone(),
         };
         self.tools.iter().map(offer).collect()
     }
 
     /// The names on the model's side.
     pub(super) fn names(&self) -> BTreeSet<String> {
-        self.tools.iter().map(|(name, _)| name.clone()).collect()
+        self.tools.iter().map(|tool| tool.name.clone()).collect()
     }
 
     /// The method behind a tool's name.
     pub(super) fn method(&self, tool: &str) -> Option<&MethodDescriptor> {
-        let found = self.tools.iter().find(|(name, _)| name == tool);
-        found.map(|(_, method)| method.as_ref())
+        let found = self.tools.iter().find(|known| known.name == tool);
+        found.map(|known| known.method.as_ref())
     }
 
     /// What a model is told that asked for a tool there is not.
@@ -65,7 +85,7 @@ impl Toolbox {
         let mut near: Vec<(usize, &str)> = self
             .tools
             .iter()
-            .map(|(name, _)| (distance(tool, name), name.as_str()))
+            .map(|known| (distance(tool, &known.name), known.name.as_str()))
             .collect();
         near.sort();
         let names: Vec<&str> = near.iter().take(NEAREST).map(|(_, name)| *name).collect();
@@ -78,6 +98,46 @@ impl Toolbox {
             true => error.hint("answer without tools"),
             false => error.hint(format!("the nearest are {}", names.join(", "))),
         }
+    }
+}
+
+impl Tool {
+    fn new(method: &Arc<MethodDescriptor>, description: Option<String>) -> Self {
+        Self {
+            name: tool_name(method),
+            method: Arc::clone(method),
+            description,
+        }
+    }
+}
+
+/// What plugins add.
+async fn added(tools: &[Tool], hooks: &Hooks) -> Vec<ToolAddition> {
+    let table = || ToolTable {
+        agent: AGENT.to_owned(),
+        methods: tools.iter().map(|tool| tool.method.name.clone()).collect(),
+        added: Vec::new(),
+    };
+    match hooks.fire_with::<ToolRegistryBuild>(table).await {
+        Some(fired) => fired.payload.added,
+        None => Vec::new(),
+    }
+}
+
+/// Adds a tool. It must be marked as one, for whichever agent: only those pass the gates.
+fn add(tools: &mut Vec<Tool>, known: &[Arc<MethodDescriptor>], addition: ToolAddition) {
+    let ToolAddition {
+        method,
+        description,
+    } = addition;
+    let found = known.iter().find(|known| known.name == method);
+    let Some(found) = found.filter(|found| found.tool.is_some()) else {
+        tracing::warn!(%method, "a plugin offers a tool that is not there or is not marked as one");
+        return;
+    };
+    match tools.iter_mut().find(|tool| tool.method.name == method) {
+        Some(tool) => tool.description = description.or(tool.description.take()),
+        None => tools.push(Tool::new(found, description)),
     }
 }
 

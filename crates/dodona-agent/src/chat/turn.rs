@@ -29,6 +29,12 @@ impl Said {
         self.finish == Finish::Length
     }
 
+    /// Puts other calls in the place of those that the model asked for.
+    pub(super) fn take_calls(&mut self, calls: Vec<ToolCall>) {
+        self.calls = calls;
+        unique_ids(&mut self.calls);
+    }
+
     /// Refuses what is no answer.
     pub(super) fn checked(self, model: &Arc<dyn Model>) -> Result<Self, Stop> {
         let name = model.name();

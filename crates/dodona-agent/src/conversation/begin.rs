@@ -15,7 +15,7 @@ use super::live::LiveQueries;
 use super::query::{self, Appended, Query};
 use super::rows::{Head, Owner};
 use super::shown::Window;
-use super::{Conversations, turn};
+use super::{Conversations, session, turn};
 
 /// A question, and what it is to be answered with.
 #[derive(Clone)]
@@ -40,6 +40,7 @@ enum Attempt {
         context: ContextId,
         appended: Appended,
         turns_before: u64,
+        begins_session: bool,
     },
     /// The window was counted by another model, or a count of it was left unfinished.
     Recount(ContextId),
@@ -77,6 +78,7 @@ impl Conversations {
                     context,
                     appended,
                     turns_before,
+                    begins_session,
                 } => {
                     return Ok(Query {
                         conversations: self.clone(),
@@ -87,6 +89,7 @@ impl Conversations {
                         begun: appended,
                         turns_before,
                         window: Window::default(),
+                        begins_session,
                     });
                 }
             }
@@ -104,7 +107,7 @@ impl Conversations {
         let budget = new.token_budget;
         // The conversation is known only inside.
         let template = facts(ContextId::new());
-        let live = self.inner.live.clone();
+        let (live, process) = (self.inner.live.clone(), self.inner.process);
         self.write(move |tx| {
             let head = find_or_create(tx, &owner, asked.as_deref(), budget)?;
             not_busy(tx, &head.id, &live)?;
@@ -117,6 +120,7 @@ impl Conversations {
             };
             Ok(Attempt::Begun {
                 turns_before: turns(tx, &head.id)?,
+                begins_session: session::touch(tx, &owner, &head.id, process)?,
                 appended: turn::begin(tx, &facts, &question)?,
                 context: head.id,
             })

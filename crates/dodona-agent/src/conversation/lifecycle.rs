@@ -1,11 +1,11 @@
 //! Conversations as wholes: made, listed, shown, closed; and what they remember.
 
 use dodona_plugin::store::{ConstraintKind, DbError, Row, ToValue, Tx};
+use dodona_proto::hook::SessionEnd;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Conversations;
 use super::begin::not_busy;
 use super::context::{
     ContextStatus, DEFAULT_AGENT, DEFAULT_TOKEN_BUDGET, ForkPoint, OracleContext, check_budget,
@@ -16,6 +16,7 @@ use super::error::{ConversationError, Invalid, not_found};
 use super::id::{ContextId, ExchangeId};
 use super::query::{INFO, QueryInfo};
 use super::rows::{self, Head, Owner};
+use super::{Conversations, session};
 
 /// The name of the conversation that questions go to which name none.
 pub(super) const DEFAULT_NAME: &str = "default";
@@ -150,6 +151,7 @@ impl Conversations {
             let head = Head::find(tx, &owner, &asked)?;
             not_busy(tx, &head.id, &live)?;
             head.change(tx, ContextStatus::Closed)?;
+            session::end(tx, &head.id, SessionEnd::Closed)?;
             Ok(head.id)
         })
         .await

@@ -18,6 +18,7 @@ mod exchange;
 mod fork;
 mod history;
 mod id;
+mod inbox;
 mod lifecycle;
 mod live;
 mod mention;
@@ -29,6 +30,7 @@ mod result;
 mod rewind;
 mod rows;
 mod schema;
+mod session;
 mod shown;
 mod steer;
 mod tool_call;
@@ -41,6 +43,7 @@ use std::sync::Arc;
 use dodona_plugin::store::{Db, Tx};
 use dodona_proto::{CallId, Message};
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 pub use archive::{Archive, ArchivedExchange};
 pub use begin::NewQuery;
@@ -52,6 +55,7 @@ pub use decision::{DecisionKind, KeyDecision};
 pub use error::{ConversationError, Invalid};
 pub use exchange::{ExchangeRole, OracleExchange};
 pub use id::{ContextId, ExchangeId, QueryId};
+pub use inbox::Delivered;
 pub use lifecycle::{ContextSummary, NewContext, Which};
 pub use model::Recounted;
 pub use query::{Appended, Query, QueryInfo, QueryState, Said, ToolOutcome};
@@ -60,6 +64,7 @@ pub use restore::Restored;
 pub use rewind::Rewound;
 pub use rows::Owner;
 pub use schema::MIGRATIONS;
+pub use session::{EndedSession, Ending as SessionEnding};
 pub use tool_call::{Ending, ToolCallRecord, ToolCallStatus};
 pub use usage::UsageRecord;
 
@@ -75,6 +80,8 @@ pub struct Conversations {
 struct Inner {
     db: Db,
     live: LiveQueries,
+    /// Tells the sessions of this process from those that an earlier one left open.
+    process: Uuid,
     /// Set once what an earlier process left behind is cleared up.
     recovered: OnceCell<()>,
 }
@@ -88,6 +95,7 @@ impl Conversations {
             inner: Arc::new(Inner {
                 db,
                 live: LiveQueries::default(),
+                process: Uuid::now_v7(),
                 recovered: OnceCell::new(),
             }),
         }

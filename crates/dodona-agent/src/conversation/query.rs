@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use dodona_plugin::store::{DbError, Row, Tx};
-use dodona_proto::{CallId, Message, PluginPath, ToolCall};
+use dodona_proto::{CallId, ExchangeRange, Message, PluginPath, ToolCall};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,8 @@ impl QueryInfo {
 pub struct Appended {
     /// The exchange.
     pub exchange: ExchangeId,
+    /// Its place in the conversation.
+    pub position: u64,
     /// Its tokens.
     pub tokens: u64,
     /// The tokens of the window.
@@ -209,6 +211,7 @@ pub struct Query {
     pub(super) turns_before: u64,
     /// What a model was shown last.
     pub(super) window: Window,
+    pub(super) begins_session: bool,
 }
 
 /// How a query ends that could not be ended when it should have been.
@@ -254,6 +257,11 @@ impl Query {
     /// How many turns the conversation had before this query.
     pub fn turns_before(&self) -> u64 {
         self.turns_before
+    }
+
+    /// Whether a session began with it.
+    pub fn begins_session(&self) -> bool {
+        self.begins_session
     }
 
     /// Adds what was said in a turn, counted from 1.
@@ -306,6 +314,11 @@ impl Query {
         Ok(self.window.messages())
     }
 
+    /// Which exchanges [`window`](Self::window) has shown.
+    pub fn range(&self) -> ExchangeRange {
+        self.window.range()
+    }
+
     /// Whether something was said that [`window`](Self::window) has not shown.
     pub async fn is_behind(&self) -> Result<bool, ConversationError> {
         let context = self.context().clone();
@@ -351,6 +364,15 @@ impl Query {
     /// of the conversation begins.
     pub async fn finish(
         mut self,
+        state: QueryState,
+        reason: Option<&str>,
+    ) -> Result<(), ConversationError> {
+        self.try_finish(state, reason).await
+    }
+
+    /// As [`finish`](Self::finish), where the query is still of use.
+    pub(crate) async fn try_finish(
+        &mut self,
         state: QueryState,
         reason: Option<&str>,
     ) -> Result<(), ConversationError> {

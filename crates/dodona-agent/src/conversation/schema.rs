@@ -8,7 +8,43 @@ use dodona_plugin::store::Migration;
 /// never changes. The `tokens_used` of a context is derived from it in the transaction that changes
 /// it; `recent_exchanges_json` and the mentions in a context's row are copies, made in the transaction
 /// that ends a query, and whenever one is taken back, copied or counted anew.
-pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS, WINDOWS];
+pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS, WINDOWS, SESSIONS];
+
+const SESSIONS: Migration = Migration::new(
+    4,
+    "sessions, and what an agent is to be told",
+    "
+    create table sessions (
+        id          text primary key,
+        context_id  text not null references oracle_contexts(id) on delete cascade,
+        user_id     text not null,
+        project_id  text not null,
+        process     text not null,
+        started_at  text not null,
+        ended_at    text,
+        reason      text check (reason in ('closed', 'idle', 'shutdown', 'crashed')),
+        told        integer not null default 0 check (told in (0, 1)),
+        check ((ended_at is null) = (reason is null))
+    ) strict;
+    create unique index one_open_session on sessions(context_id) where ended_at is null;
+    create index untold_sessions on sessions(ended_at) where told = 0;
+
+    create table inbox (
+        id           integer primary key,
+        context_id   text not null references oracle_contexts(id) on delete cascade,
+        plugin       text not null,
+        message      text not null,
+        category     text not null,
+        priority     integer not null check (priority between 0 and 3),
+        deliver_at   text not null,
+        created_at   text not null,
+        delivered_at text,
+        query_id     text,
+        turn         integer
+    ) strict;
+    create index waiting_notifications on inbox(context_id, priority) where delivered_at is null;
+    ",
+);
 
 const RESULTS: Migration = Migration::new(
     2,

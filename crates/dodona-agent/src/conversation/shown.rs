@@ -1,7 +1,7 @@
 //! What a model is shown of a conversation.
 
 use dodona_plugin::store::{DbError, Row, Tx};
-use dodona_proto::Message;
+use dodona_proto::{ExchangeRange, Message};
 use serde_json::Value;
 
 use super::count;
@@ -51,6 +51,14 @@ impl Window {
     /// The last exchange that it knows, by its position.
     pub(super) fn last(&self) -> u64 {
         self.last
+    }
+
+    /// The exchanges that are in it.
+    pub(super) fn range(&self) -> ExchangeRange {
+        ExchangeRange {
+            from: self.exchanges.first().map_or(0, |shown| shown.position),
+            to: self.last,
+        }
     }
 
     /// Adds what is new, and forgets what has left the window.

@@ -80,6 +80,7 @@ fn place(
     let fitted = window::make_room(tx, &head, exchange.token_count)?;
     Ok(Appended {
         exchange: exchange.id.clone(),
+        position,
         tokens: exchange.token_count,
         tokens_used: fitted.tokens_used,
         token_budget: head.token_budget,

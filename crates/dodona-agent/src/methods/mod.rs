@@ -9,9 +9,12 @@ mod result;
 mod show;
 mod usage;
 
+use std::sync::Arc;
+
 use dodona_plugin::{CallCtx, CallError, plugin};
 
 use crate::conversation::{Archive, Conversations, Owner, UsageReport};
+use crate::keeper::Keeper;
 use archive::{ExportParams, ImportParams};
 use contexts::{CloseParams, Closed, ContextsParams, ContextsResult, CreateParams, CreateResult};
 use fork::{Copied, ForkParams, RewindParams, RewindResult};
@@ -27,6 +30,7 @@ const DEFAULT: &str = "default";
 /// The conversations, as callers see them: their own, and about the project of the call.
 pub(crate) struct ContextMethods {
     pub(crate) conversations: Conversations,
+    pub(crate) keeper: Arc<Keeper>,
 }
 
 #[plugin(name = "agent")]
@@ -58,7 +62,9 @@ impl ContextMethods {
     /// the next question begins another one.
     #[method(scope = "agent:write", mutates)]
     async fn close(&self, ctx: &CallCtx, p: CloseParams) -> Result<Closed, CallError> {
-        contexts::close(&self.conversations, &Owner::of(ctx)?, p).await
+        let closed = contexts::close(&self.conversations, &Owner::of(ctx)?, p).await?;
+        self.keeper.tell().await?;
+        Ok(closed)
     }
 
     /// Copies a conversation up to an exchange, to go on from there in another way.

@@ -6,6 +6,7 @@ mod chat;
 mod contexts;
 mod crashes;
 mod faults;
+mod integration;
 mod methods;
 mod offline;
 mod queries;

@@ -1,7 +1,7 @@
 //! A conversation with a model behind a real socket, and tools that do what tools do.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use dodona_hub::{CallStream, Hub, HubConfig, Request};
 use dodona_llm::{ModelConfig, Models, Provider};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
-use dodona_proto::{DoneStatus, Item, ItemBody, Project};
+use dodona_proto::{DoneStatus, Event, Item, ItemBody, Project};
 use dodona_testkit::model_server::ModelServer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,7 @@ pub(crate) struct Talk {
     pub(crate) folder: TempDir,
     options: AgentOptions,
     config: HubConfig,
+    plugins: Vec<Arc<dyn Plugin>>,
     hub: Hub,
     project: Project,
 }
@@ -123,6 +124,8 @@ pub(crate) struct Setup {
     /// Changes a model of this name: `main` or `other`.
     pub(crate) model: fn(&str, &mut ModelConfig),
     pub(crate) config: HubConfig,
+    /// Plugins beside the usual ones.
+    pub(crate) plugins: Vec<Arc<dyn Plugin>>,
 }
 
 impl Default for Setup {
@@ -131,6 +134,7 @@ impl Default for Setup {
             provider: Provider::OpenAi,
             model: |_, _| {},
             config: HubConfig::default(),
+            plugins: Vec::new(),
         }
     }
 }
@@ -167,13 +171,14 @@ impl Talk {
             ..AgentOptions::default()
         };
         change(&mut options);
-        let config = setup.config;
-        let (hub, project) = start(&folder, &options, &config).await;
+        let (config, plugins) = (setup.config, setup.plugins);
+        let (hub, project) = start(&folder, &options, &config, &plugins).await;
         Self {
             server,
             folder,
             options,
             config,
+            plugins,
             hub,
             project,
         }
@@ -224,14 +229,55 @@ impl Talk {
         request.body["messages"].as_array().unwrap().clone()
     }
 
-    /// As a new process would find it.
-    pub(crate) async fn restart(self) -> Self {
+    /// The events of the journal whose types begin so, oldest first.
+    pub(crate) async fn events(&self, prefix: &str) -> Vec<Event> {
+        let journal = self.hub.journal();
+        journal.flush().await.unwrap();
+        journal.recent_events(prefix, 1000).await.unwrap()
+    }
+
+    /// Where the project is.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("orchard")
+    }
+
+    /// As a new process would find it that followed one which was killed: nothing is said to the
+    /// plugins of the old one.
+    pub(crate) async fn kill(self) -> Self {
+        let data = self.folder.path().join("data");
+        let copy = tempfile::tempdir().unwrap();
+        copy_tree(&data, &copy.path().join("data"));
         self.hub.stop(Duration::from_secs(5)).await;
-        let (hub, project) = start(&self.folder, &self.options, &self.config).await;
+        std::fs::remove_dir_all(&data).unwrap();
+        copy_tree(&copy.path().join("data"), &data);
+        let (hub, project) = start(&self.folder, &self.options, &self.config, &self.plugins).await;
         Self {
             hub,
             project,
             ..self
+        }
+    }
+
+    /// As a new process would find it.
+    pub(crate) async fn restart(self) -> Self {
+        self.hub.stop(Duration::from_secs(5)).await;
+        let (hub, project) = start(&self.folder, &self.options, &self.config, &self.plugins).await;
+        Self {
+            hub,
+            project,
+            ..self
+        }
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_tree(&entry.path(), &to),
+            false => drop(std::fs::copy(entry.path(), to).unwrap()),
         }
     }
 }
@@ -260,10 +306,16 @@ fn models(setup: &Setup, url: &str) -> Models {
     models
 }
 
-async fn start(folder: &TempDir, options: &AgentOptions, config: &HubConfig) -> (Hub, Project) {
+async fn start(
+    folder: &TempDir,
+    options: &AgentOptions,
+    config: &HubConfig,
+    more: &[Arc<dyn Plugin>],
+) -> (Hub, Project) {
     let mut plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
     plugins.push(Arc::new(AgentPlugin::new(options.clone())) as Arc<dyn Plugin>);
     plugins.push(Arc::new(ToolsPlugin));
+    plugins.extend(more.iter().cloned());
     let hub = Hub::start(&folder.path().join("data"), config.clone(), plugins)
         .await
         .unwrap();

@@ -16,6 +16,7 @@ fn draft(kind: &str, n: u64) -> EventDraft<'_> {
         severity: Severity::Info,
         payload: json!({ "n": n }),
         call: None,
+        id: None,
     }
 }
 
@@ -158,6 +159,7 @@ async fn an_event_of_a_call_carries_who_and_where() {
             async move {
                 bus.publish(EventDraft {
                     call: Some(&ctx),
+                    id: None,
                     ..draft("custom.done", 1)
                 })
                 .await?;

@@ -12,6 +12,7 @@ mod bad_input;
 mod bus;
 mod gates;
 mod identity;
+mod integration;
 mod journal;
 mod limits;
 mod nesting;

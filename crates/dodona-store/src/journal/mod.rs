@@ -225,7 +225,7 @@ impl Journal {
     }
 
     /// Journals an event; the pump tells the subscribers once it is committed. Returns once it
-    /// is queued.
+    /// is queued. An event whose id is there already is not stored again.
     pub async fn publish(&self, mut event: Event) -> Result<(), JournalError> {
         self.inner.options.redactor.value(&mut event.payload);
         let body = event.payload.to_string();

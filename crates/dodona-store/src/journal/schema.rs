@@ -2,7 +2,15 @@
 
 use crate::Migration;
 
-pub(super) const MIGRATIONS: &[Migration] = &[Migration::new(
+pub(super) const MIGRATIONS: &[Migration] = &[TABLES, ONCE];
+
+const ONCE: Migration = Migration::new(
+    2,
+    "an event is stored once",
+    "create unique index records_by_event on records(event_id) where event_id is not null",
+);
+
+const TABLES: Migration = Migration::new(
     1,
     "streams, items, mutating calls, records",
     "
@@ -65,7 +73,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[Migration::new(
     create index records_by_time on records(at);
     create index records_by_type on records(kind, type, no);
     ",
-)];
+);
 
 pub(super) const NEXT_STREAM: &str = "select coalesce(max(no), 0) + 1 from streams";
 
@@ -103,7 +111,8 @@ pub(super) const RECENT_CALLS: &str = "
 
 pub(super) const ADD_RECORD: &str = "
     insert into records (kind, type, source, severity, event_id, user_id, project_id, call_id, at, body)
-    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    on conflict (event_id) where event_id is not null do nothing";
 
 pub(super) const RECENT_EVENTS: &str = "
     select type, source, severity, event_id, user_id, project_id, call_id, at, body from records

@@ -1,0 +1,223 @@
+//! The hook points of a query, and the events that go with them.
+//!
+//! Each method here is one moment of the loop: it shows plugins what is there, goes on with what
+//! they made of it, has their effects done, and journals what they saw.
+
+use std::sync::Arc;
+
+use dodona_llm::ModelRequest;
+use dodona_plugin::activation::EventDraft;
+use dodona_plugin::hooks::point;
+use dodona_plugin::{Behalf, CallError};
+use dodona_proto::hook::{
+    ModelCall, ModelOptionsEdit, ModelResponse, QueryReceived, SessionResolved, TurnCompleted,
+};
+use dodona_proto::{DeliverAt, Message, PluginEffect, QuerySnapshot, Severity};
+use serde_json::{Value, json};
+
+use super::ending::Stop;
+use super::turn::Said;
+use super::{Work, emit};
+use crate::conversation::Appended;
+
+/// What is told before a request that follows no tool.
+const AT_START: &[DeliverAt] = &[DeliverAt::TurnStart, DeliverAt::Immediate];
+
+/// What is told before a request that tools came before.
+const AFTER_TOOLS: &[DeliverAt] = &[
+    DeliverAt::TurnStart,
+    DeliverAt::AfterTool,
+    DeliverAt::Immediate,
+];
+
+impl Work<'_> {
+    /// How the query stands now.
+    pub(super) fn now(&self) -> Arc<QuerySnapshot> {
+        Arc::new(self.snapshot.clone())
+    }
+
+    /// Keeps the snapshot in step with what was stored.
+    pub(super) fn stored(&mut self, appended: &Appended) {
+        self.snapshot.tokens_used = appended.tokens_used;
+        self.snapshot.exchanges.to = appended.position;
+    }
+
+    /// It is known which conversation the query belongs to.
+    pub(super) async fn session_resolved(&mut self) -> Result<(), Stop> {
+        let is_new = self.query.begins_session();
+        if is_new {
+            let about = json!({ "snapshot": self.snapshot, "model": self.model.name() });
+            self.publish("session.start", about).await?;
+        }
+        let hooks = Arc::clone(&self.hooks);
+        let shown = || SessionResolved {
+            snapshot: self.now(),
+            is_new,
+            model: self.model.name().to_owned(),
+        };
+        if let Some(fired) = hooks.fire_with::<point::SessionResolved>(shown).await {
+            self.carry_out(fired.effects).await?;
+        }
+        Ok(())
+    }
+
+    /// The question has come.
+    pub(super) async fn query_received(&mut self) -> Result<(), Stop> {
+        let about = json!({
+            "snapshot": self.snapshot,
+            "question": self.question,
+        });
+        self.publish("query.start", about).await?;
+        let hooks = Arc::clone(&self.hooks);
+        let shown = || QueryReceived {
+            snapshot: self.now(),
+            question: self.question.clone(),
+        };
+        if let Some(fired) = hooks.fire_with::<point::QueryReceived>(shown).await {
+            self.carry_out(fired.effects).await?;
+        }
+        Ok(())
+    }
+
+    /// Before a request: plugins may change it, and what waits for the model is added to it.
+    pub(super) async fn before_request(
+        &mut self,
+        turn: u32,
+        mut request: ModelRequest,
+    ) -> Result<ModelRequest, Stop> {
+        let about = json!({
+            "snapshot": self.snapshot,
+            "model": self.model.name(),
+        });
+        self.publish("agent.turn.start", about).await?;
+        let hooks = Arc::clone(&self.hooks);
+        if hooks.has_subscribers::<point::PreLlmCall>() {
+            let shown = self.shown(&mut request);
+            let fired = hooks.fire::<point::PreLlmCall>(shown).await;
+            change(&mut request, fired.payload);
+            self.carry_out(fired.effects).await?;
+        }
+        let moments = match self.ran_tools {
+            true => AFTER_TOOLS,
+            false => AT_START,
+        };
+        if let Some(delivered) = self.query.deliver(turn, moments).await? {
+            self.stored(&delivered.appended);
+            for (plugin, notification) in &delivered.notifications {
+                emit::delivered(self.ctx, plugin, notification).await?;
+            }
+            request.messages.push(Message::User {
+                content: delivered.text,
+            });
+        }
+        Ok(request)
+    }
+
+    fn shown(&self, request: &mut ModelRequest) -> ModelCall {
+        ModelCall {
+            snapshot: self.now(),
+            model: self.model.name().to_owned(),
+            system: request.system.as_str().into(),
+            messages: std::mem::take(&mut request.messages),
+            tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            options: ModelOptionsEdit {
+                temperature: request.options.temperature,
+                max_output_tokens: request.options.max_output_tokens,
+            },
+        }
+    }
+
+    /// After an answer: plugins may change what was said before it is stored or acted upon.
+    pub(super) async fn after_response(&mut self, said: &mut Said) -> Result<(), Stop> {
+        let hooks = Arc::clone(&self.hooks);
+        if !hooks.has_subscribers::<point::PostLlmResponse>() {
+            return Ok(());
+        }
+        let shown = ModelResponse {
+            snapshot: self.now(),
+            model: self.model.name().to_owned(),
+            text: said.text.clone(),
+            calls: std::mem::take(&mut said.calls),
+        };
+        let fired = hooks.fire::<point::PostLlmResponse>(shown).await;
+        let changed = fired.payload;
+        said.take_calls(changed.calls);
+        if changed.text != said.text {
+            // What was streamed has been seen; what is stored and answered is this.
+            self.partial = self.citations.pass(self.ctx, &changed.text).await?;
+            self.partial.push_str(&self.citations.rest());
+            said.text = changed.text;
+        }
+        self.carry_out(fired.effects).await
+    }
+
+    /// A request and the tools it asked for are done.
+    pub(super) async fn turn_completed(&mut self, ended: TurnEnd<'_>) -> Result<(), Stop> {
+        let about = json!({
+            "snapshot": self.snapshot,
+            "is_last": ended.is_last(),
+            "tool_calls": ended.tool_calls,
+            "error": ended.error,
+        });
+        self.publish("agent.turn.end", about).await?;
+        let hooks = Arc::clone(&self.hooks);
+        let shown = || TurnCompleted {
+            snapshot: self.now(),
+            is_last: ended.is_last(),
+            tool_calls: ended.tool_calls,
+            answer: ended.answer.map(str::to_owned),
+            error: ended.error.map(str::to_owned),
+        };
+        if let Some(fired) = hooks.fire_with::<point::TurnCompleted>(shown).await {
+            self.carry_out(fired.effects).await?;
+        }
+        Ok(())
+    }
+
+    /// Has effects done; what the model is to be told waits in the conversation's inbox.
+    pub(super) async fn carry_out(&self, effects: Vec<PluginEffect>) -> Result<(), Stop> {
+        if effects.is_empty() {
+            return Ok(());
+        }
+        let behalf = Behalf::of(self.ctx);
+        let told = self.agent.host.carry_out(behalf, effects).await;
+        let conversations = &self.agent.conversations;
+        Ok(conversations.notify(self.query.context(), told).await?)
+    }
+
+    async fn publish(&self, kind: &'static str, payload: Value) -> Result<(), CallError> {
+        let draft = EventDraft {
+            kind,
+            source: "agent",
+            severity: Severity::Info,
+            payload,
+            call: Some(self.ctx),
+            id: None,
+        };
+        self.agent.bus.publish(draft).await
+    }
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TurnEnd<'a> {
+    pub(super) tool_calls: usize,
+    pub(super) answer: Option<&'a str>,
+    pub(super) error: Option<&'a str>,
+}
+
+impl TurnEnd<'_> {
+    fn is_last(&self) -> bool {
+        self.answer.is_some() || self.error.is_some()
+    }
+}
+
+/// Takes over what plugins made of a request.
+fn change(request: &mut ModelRequest, call: ModelCall) {
+    request.messages = call.messages;
+    request
+        .tools
+        .retain(|offer| call.tools.contains(&offer.name));
+    request.options.temperature = call.options.temperature;
+    request.options.max_output_tokens = call.options.max_output_tokens;
+}

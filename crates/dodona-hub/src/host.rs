@@ -1,0 +1,109 @@
+//! What plugins that fire hook points get from the hub.
+
+use std::sync::{Arc, Weak};
+
+use dodona_hooks::Hooks;
+use dodona_plugin::activation::EventDraft;
+use dodona_plugin::{Behalf, BoxFuture, HookHost};
+use dodona_proto::{Effect, Notification, PluginEffect, PluginName, Severity};
+use serde_json::Value;
+
+use crate::hub::Core;
+
+/// What the types of events begin with that plugins make up.
+const CUSTOM: &str = "custom.";
+
+/// The hub, as plugins see it that fire hook points. Holds it weakly: it holds the plugins.
+pub(crate) struct Host(pub(crate) Weak<Core>);
+
+impl HookHost for Host {
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(core) = self.0.upgrade() {
+                let mut activated = core.activated.subscribe();
+                drop(core);
+                // An error means that the hub is gone, and with it whoever would go on.
+                let _ = activated.wait_for(|done| *done).await;
+            }
+        })
+    }
+
+    fn hooks(&self) -> Arc<Hooks> {
+        match self.0.upgrade() {
+            Some(core) => Arc::clone(&core.snapshot.load().hooks),
+            None => Arc::default(),
+        }
+    }
+
+    fn carry_out<'a>(
+        &'a self,
+        behalf: Behalf<'a>,
+        effects: Vec<PluginEffect>,
+    ) -> BoxFuture<'a, Vec<(PluginName, Notification)>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(core) => core.carry_out(behalf, effects).await,
+                None => Vec::new(),
+            }
+        })
+    }
+}
+
+impl Core {
+    /// Does what effects ask for, in their order; notifications come back.
+    pub(crate) async fn carry_out(
+        &self,
+        behalf: Behalf<'_>,
+        effects: Vec<PluginEffect>,
+    ) -> Vec<(PluginName, Notification)> {
+        let mut notifications = Vec::new();
+        for PluginEffect { plugin, effect } in effects {
+            match effect {
+                Effect::NotifySelf(notification) => notifications.push((plugin, notification)),
+                Effect::Log { level, message } => log(&plugin, level, &message),
+                Effect::EmitEvent {
+                    event_type,
+                    payload,
+                } => self.emit_event(behalf, &plugin, &event_type, payload).await,
+                Effect::SetState { key, .. } => {
+                    tracing::warn!(%plugin, key, "state cannot be kept yet");
+                }
+            }
+        }
+        notifications
+    }
+
+    async fn emit_event(
+        &self,
+        behalf: Behalf<'_>,
+        plugin: &PluginName,
+        kind: &str,
+        payload: Value,
+    ) {
+        if !kind.starts_with(CUSTOM) || !(payload.is_object() || payload.is_null()) {
+            tracing::warn!(%plugin, event = kind, "an event of a plugin begins with `{CUSTOM}` and has an object or nothing with it; this one was not sent");
+            return;
+        }
+        let draft = EventDraft {
+            kind,
+            source: plugin.as_str(),
+            severity: Severity::Info,
+            payload,
+            call: behalf.call,
+            id: None,
+        };
+        if let Err(error) = self.bus.publish(draft).await {
+            tracing::warn!(%plugin, event = kind, %error, "an event could not be journaled");
+        }
+    }
+}
+
+/// A line in the log on behalf of a plugin.
+fn log(plugin: &PluginName, level: Severity, message: &str) {
+    match level {
+        Severity::Debug => tracing::debug!(target: "dodona::plugin", %plugin, "{message}"),
+        Severity::Info => tracing::info!(target: "dodona::plugin", %plugin, "{message}"),
+        Severity::Warning => tracing::warn!(target: "dodona::plugin", %plugin, "{message}"),
+        Severity::Error => tracing::error!(target: "dodona::plugin", %plugin, "{message}"),
+    }
+}
