@@ -14,8 +14,8 @@ use dodona_hooks::point::{PreToolExecute, TurnCompleted};
 use dodona_hooks::{Hook, HookFailure, HookRegistry, Hooks, Point, Reply};
 use dodona_proto::hook::{NoEdit, ToolPending, TurnCompleted as Turn, Verdict};
 use dodona_proto::{
-    HistorySnapshot, MethodName, PluginName, PluginPath, QuerySnapshot, StreamId, Surface,
-    TurnSnapshot, UserId,
+    ExchangeRange, HistorySnapshot, MethodName, PluginName, PluginPath, QuerySnapshot, StreamId,
+    Surface, TurnSnapshot, UserId,
 };
 use dodona_testkit::measure::{self, Figure, Row, Sample, per_operation_on_cpu, side_by_side};
 use dodona_testkit::{Lines, Python};
@@ -131,6 +131,7 @@ fn snapshot() -> Arc<QuerySnapshot> {
         tokens_used: 10_000,
         token_budget: 20_000,
         history: HistorySnapshot::default(),
+        exchanges: ExchangeRange::default(),
     })
 }
 
