@@ -290,6 +290,7 @@ impl Hub {
     pub async fn stop(&self, deadline: Duration) {
         let core = &self.core;
         core.stopping.store(true, Ordering::Release);
+        core.approvals.close();
         let until = Instant::now() + deadline;
         while !core.calls.is_empty() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -19,7 +19,9 @@ use dodona_store::journal::Journal;
 use dodona_store::{Db, DbError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::config::Answerers;
@@ -39,6 +41,8 @@ struct Inner {
     db: Db,
     journal: Journal,
     waiting: Mutex<HashMap<ApprovalId, oneshot::Sender<ApprovalRecord>>>,
+    /// Cancelled when nobody can answer any more.
+    closed: CancellationToken,
 }
 
 /// What a person is asked before a call goes on.
@@ -68,11 +72,17 @@ impl Approvals {
             db,
             journal,
             waiting: Mutex::default(),
+            closed: CancellationToken::new(),
         }));
         for record in expired {
             approvals.publish("approval.answered", &record).await;
         }
         Ok(approvals)
+    }
+
+    /// Ends what waits: a hub that is stopping takes no answers.
+    pub(crate) fn close(&self) {
+        self.0.closed.cancel();
     }
 
     pub(crate) async fn list(&self, filter: Filter) -> Result<Vec<ApprovalRecord>, CallError> {
@@ -193,6 +203,7 @@ impl Waiting {
 
     /// Waits until there is an answer, nobody wants one, or it takes too long.
     async fn end(&mut self, node: &Node, patience: Duration) -> Result<ApprovalRecord, CallError> {
+        let closed = self.approvals.0.closed.clone();
         let (state, reason) = tokio::select! {
             biased;
             record = &mut self.answer => {
@@ -200,6 +211,7 @@ impl Waiting {
                 return record.map_err(|_| lost());
             }
             () = node.info.cancel.cancelled() => (ApprovalState::Cancelled, node.root.stop_reason().to_owned()),
+            () = closed.cancelled() => (ApprovalState::Cancelled, "the server is stopping".to_owned()),
             () = tokio::time::sleep(patience) => (ApprovalState::Expired, format!("nobody answered within {}", show(patience))),
         };
         let settlement = Settlement {
@@ -226,7 +238,10 @@ impl Drop for Waiting {
             by: None,
             reason: Some("nobody waits for the result any more".to_owned()),
         };
-        tokio::spawn(async move { approvals.settle(id, None, settlement).await });
+        // Without a runtime the process is ending, and the next start ends the question.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { approvals.settle(id, None, settlement).await });
+        }
     }
 }
 

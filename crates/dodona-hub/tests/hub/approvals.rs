@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use dodona_hub::{Answerers, CancelTarget, HubConfig, Request};
 use dodona_plugin::hooks::{Gate, OnFailure, PendingCall, Verdict};
-use dodona_plugin::{Contribution, MethodSpec, Params, Plugin, ToolSpec};
+use dodona_plugin::{Contribution, MethodSpec, Params, Plugin, ToolRequest, ToolSpec};
 use dodona_proto::{
-    Approval, CallError, DoneStatus, ErrorCode, Event, Item, ItemBody, Principal, ToolCategory,
+    Approval, CallError, DoneStatus, ErrorCode, Event, Item, ItemBody, Principal, QuerySnapshot,
+    ToolCategory,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -34,6 +35,26 @@ fn answerable() -> HubConfig {
     let mut config = HubConfig::default();
     config.approvals.answerers = Answerers::Somebody;
     config
+}
+
+fn snapshot() -> QuerySnapshot {
+    serde_json::from_value(json!({
+        "query_id": "q-1",
+        "context_id": "c-1",
+        "user": "alice",
+        "project": null,
+        "turn": {
+            "number": 1,
+            "iteration_count": 1,
+            "max_iterations": 30,
+            "token_usage": 0.0,
+            "context_usage": 0.0,
+        },
+        "tokens_used": 0,
+        "token_budget": 16000,
+        "history": {"total_tool_calls": 0, "total_failures": 0, "message_count": 1},
+    }))
+    .unwrap()
 }
 
 /// Tools that ask and count how often they ran, and a gate that may ask about any tool.
@@ -67,6 +88,25 @@ fn asking(
             async { Ok(()) }
         }),
         unary(short, |_, p: Object| async { Ok(p) }),
+        unary(spec("probe.hang"), |_, _| std::future::pending()),
+        unary(spec("probe.seen"), |ctx, _| async move {
+            let query = ctx.snapshot.as_ref().map(|snapshot| &snapshot.query_id);
+            Ok(object(json!({ "query": query })))
+        }),
+        unary(spec("probe.seen_below"), |ctx, _| async move {
+            let seen: Value = ctx.call("probe.seen", json!({})).await?;
+            Ok(object(json!({ "result": seen })))
+        }),
+        unary(spec("probe.agent"), |ctx, p: Object| async move {
+            let request = ToolRequest {
+                params: Params::foreign(json!({})),
+                timeout: p["timeout_ms"].as_u64().map(Duration::from_millis),
+                snapshot: Some(Arc::new(snapshot())),
+            };
+            let method = p["method"].as_str().unwrap();
+            let result = ctx.call_tool(method, request).await.outcome?;
+            Ok(object(json!({ "result": result })))
+        }),
         unary(spec("probe.through"), |ctx, p: Object| async move {
             let method = p["method"].as_str().unwrap();
             let result = ctx
@@ -409,6 +449,49 @@ async fn the_time_of_a_call_and_of_those_above_it_stands_still_while_somebody_is
     };
     let (called, ()) = tokio::join!(calling, answering);
     assert_eq!(called.unwrap(), json!({"result": {"n": 1}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_an_agent_gives_a_tool_stands_still_too() {
+    let (rig, _) = rig().await;
+    let params = json!({"method": "probe.write", "timeout_ms": 1000});
+    let calling = rig.call("probe.agent", params);
+    let answering = async {
+        let id = pending(&rig).await["id"].clone();
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        rig.call("hub.approve", json!({ "id": id })).await.unwrap();
+    };
+    let (called, ()) = tokio::join!(calling, answering);
+    assert_eq!(called.unwrap(), json!({"result": {}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_has_the_time_and_the_snapshot_that_the_agent_gave_it() {
+    let (rig, _) = rig().await;
+    let hang = json!({"method": "probe.hang", "timeout_ms": 20});
+    let error = rig.call("probe.agent", hang).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::DeadlineExceeded);
+    let message = "`probe.hang` took longer than 20ms and was stopped";
+    assert_eq!(error.message, message);
+    // The call below the tool knows it as well; one that no agent made does not.
+    let seen = json!({"method": "probe.seen_below", "timeout_ms": 60_000});
+    let seen = rig.call("probe.agent", seen).await.unwrap();
+    assert_eq!(seen["result"]["result"]["query"], "q-1");
+    let seen = rig.call("probe.seen", json!({})).await.unwrap();
+    assert_eq!(seen["query"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_that_stops_waits_for_no_answer() {
+    let (rig, ran) = rig().await;
+    let stream = rig.open("probe.write", json!({})).await;
+    pending(&rig).await;
+    // As long as it takes: what waits is not given that time.
+    rig.hub.stop(Duration::from_secs(100_000)).await;
+    let items = soon(stream.collect()).await.unwrap();
+    let reason = "the server is stopping".to_owned();
+    assert_eq!(check(&items), (DoneStatus::Cancelled, Some(reason)));
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
