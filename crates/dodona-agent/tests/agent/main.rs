@@ -11,6 +11,7 @@ mod methods;
 mod offline;
 mod queries;
 mod rules;
+mod steward;
 mod storage;
 mod talk;
 mod usage;

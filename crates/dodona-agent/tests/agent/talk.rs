@@ -9,6 +9,7 @@ use dodona_agent::{AgentOptions, AgentPlugin};
 use dodona_hub::{CallStream, Hub, HubConfig, Request};
 use dodona_llm::{ModelConfig, Models, Provider};
 use dodona_plugin::activation::Activating;
+use dodona_plugin::hooks::Hooks;
 use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
 use dodona_proto::{DoneStatus, Event, Item, ItemBody, Project};
 use dodona_testkit::model_server::ModelServer;
@@ -234,6 +235,11 @@ impl Talk {
         let journal = self.hub.journal();
         journal.flush().await.unwrap();
         journal.recent_events(prefix, 1000).await.unwrap()
+    }
+
+    /// The hooks of all its plugins.
+    pub(crate) fn hooks(&self) -> Arc<Hooks> {
+        self.hub.hooks()
     }
 
     /// Where the project is.
