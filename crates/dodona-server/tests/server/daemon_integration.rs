@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::hooks::point::DaemonServerRegister;
+use dodona_plugin::hooks::point::{DaemonServerRegister, PreToolExecute};
 use dodona_plugin::hooks::{Hook, HookFailure, Reply};
 use dodona_plugin::{
     CallCtx, CallError, Contribution, Emitter, NoParams, Plugin, PluginContext, plugin,
 };
-use dodona_proto::hook::ServerRoute;
+use dodona_proto::hook::{ServerRoute, Verdict};
 use dodona_proto::{ErrorCode, MethodName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -314,6 +314,28 @@ async fn an_error_of_the_method_has_its_status_and_no_secret() {
         assert_eq!((response.status, response.code().as_str()), (status, code));
         assert!(!response.text().contains("secret"), "{response:?}");
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_gate_has_its_say_over_a_route_too() {
+    fn hooks() -> Vec<Hook> {
+        let gate = Hook::inline::<PreToolExecute>(|call| {
+            Ok(match call.arguments["text"] == "secret" {
+                true => Reply::edit(Verdict::Deny("not this one".into())),
+                false => Reply::none(),
+            })
+        });
+        usual().into_iter().chain([gate]).collect()
+    }
+    let server = with(hooks).start().await;
+    let owner = server.owner();
+    let response = owner.get("/plugins/shelf/note?text=secret").await;
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (403, "policy.denied")
+    );
+    assert_eq!(status(&owner, "/plugins/shelf/note?text=x").await, 200);
     server.stop().await;
 }
 
