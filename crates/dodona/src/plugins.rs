@@ -53,6 +53,8 @@ fn agent(home: &Home, settings: &Settings) -> AgentOptions {
         max_turns: settings.agent.max_turns,
         token_budget: Some(u64::from(settings.agent.token_budget)),
         tool_timeout: settings.agent.tool_timeout,
+        preload: settings.agent.preload,
+        session_idle: settings.agent.session_idle,
     }
 }
 

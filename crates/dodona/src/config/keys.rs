@@ -206,6 +206,16 @@ pub(super) const KEYS: &[Key] = {
             "how long a tool may take that says nothing about it",
         ),
         user(
+            "agent.preload",
+            Within(0..=20, |s| &mut s.agent.preload),
+            "how many passages are looked up for a question before a model is asked; the offline model looks for itself",
+        ),
+        user(
+            "agent.session_idle",
+            Time(|s| &mut s.agent.session_idle),
+            "after how long without a word a session has ended",
+        ),
+        user(
             "models.*",
             Model,
             "a table that describes a model, see [models](models.md)",

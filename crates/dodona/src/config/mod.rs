@@ -91,6 +91,10 @@ pub(crate) struct AgentSettings {
     pub(crate) token_budget: u32,
     /// How long a tool may take.
     pub(crate) tool_timeout: Duration,
+    /// How many passages are looked up for a question.
+    pub(crate) preload: u32,
+    /// After how long without a word a session has ended.
+    pub(crate) session_idle: Duration,
 }
 
 impl Default for AgentSettings {
@@ -98,6 +102,8 @@ impl Default for AgentSettings {
         let AgentOptions {
             max_turns,
             tool_timeout,
+            preload,
+            session_idle,
             ..
         } = AgentOptions::default();
         Self {
@@ -105,6 +111,8 @@ impl Default for AgentSettings {
             max_turns,
             token_budget: u32::try_from(DEFAULT_TOKEN_BUDGET).unwrap_or(u32::MAX),
             tool_timeout,
+            preload,
+            session_idle,
         }
     }
 }
