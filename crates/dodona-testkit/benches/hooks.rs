@@ -189,6 +189,13 @@ impl Bench {
         let (hooks, times) = (Hooks::default(), self.runs);
         let looked = || {
             per_operation_on_cpu(times, || {
+                for _ in 0..times {
+                    black_box(black_box(&hooks).has_subscribers::<TurnCompleted>());
+                }
+            })
+        };
+        let fired = || {
+            per_operation_on_cpu(times, || {
                 self.runtime.block_on(async {
                     for _ in 0..times {
                         let fired = black_box(&hooks).fire_with::<TurnCompleted>(turn).await;
@@ -205,16 +212,17 @@ impl Bench {
                 }
             })
         };
-        let (ours, peer) = side_by_side(self.rounds, looked, nothing);
-        let what = "TURN_COMPLETED, nobody asked";
-        vec![row(
-            what,
-            "an empty list",
-            "0",
-            Figure::Overhead,
-            ours,
-            peer,
-        )]
+        let against = "an empty list";
+        let line =
+            |what, target, (ours, peer)| row(what, against, target, Figure::Overhead, ours, peer);
+        let (look, fire) = (
+            side_by_side(self.rounds, looked, nothing),
+            side_by_side(self.rounds, fired, nothing),
+        );
+        vec![
+            line("has_subscribers, nobody there", "0", look),
+            line("fire_with, nobody there", "", fire),
+        ]
     }
 
     /// For a whole dispatch, and for each callback of it.
