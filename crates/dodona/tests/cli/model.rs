@@ -28,7 +28,8 @@ impl Model {
                 server.url()
             )
         };
-        let settings = "[agent]\nmodel = \"main\"\n";
+        // What it is sent is what was typed: passages looked up beforehand are other tests' business.
+        let settings = "[agent]\nmodel = \"main\"\npreload = 0\n";
         home.configure(&format!("{settings}{}{}", model("main"), model("other")));
         Self { server, runtime }
     }
