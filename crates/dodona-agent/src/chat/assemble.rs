@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
 use dodona_llm::{ModelOptions, ModelRequest, ToolOffer};
 use dodona_plugin::hooks::Hooks;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use super::Work;
 use super::cite::Citations;
 use super::ending::Stop;
+use super::preload::{self, Preloading};
 use super::tools::Toolbox;
 use crate::agent::Agent;
 use crate::conversation::{ContextId, Owner, Query};
@@ -32,28 +34,44 @@ pub(super) struct Basis {
     pub(super) tokens: u64,
 }
 
-/// What is known before the first turn.
-pub(super) fn first_snapshot(agent: &Agent, ctx: &CallCtx, query: &Query) -> QuerySnapshot {
-    let begun = query.begun();
+/// What is known where no query has begun.
+fn snapshot_before(agent: &Agent, ctx: &CallCtx, context: Option<&ContextId>) -> QuerySnapshot {
     QuerySnapshot {
-        query_id: query.id().to_string(),
-        context_id: query.context().to_string(),
+        query_id: String::new(),
+        context_id: context.map(ToString::to_string).unwrap_or_default(),
         user: ctx.principal.user.clone(),
         project: ctx.project.as_ref().map(|project| project.id.clone()),
         turn: TurnSnapshot {
-            number: query.turns_before(),
+            number: 0,
             iteration_count: 0,
             max_iterations: agent.options.max_turns,
             token_usage: 0.0,
             context_usage: 0.0,
         },
+        tokens_used: 0,
+        token_budget: agent.options.token_budget.unwrap_or_default(),
+        history: HistorySnapshot::default(),
+        exchanges: ExchangeRange::default(),
+    }
+}
+
+/// What is known before the first turn.
+pub(super) fn first_snapshot(agent: &Agent, ctx: &CallCtx, query: &Query) -> QuerySnapshot {
+    let begun = query.begun();
+    let before = snapshot_before(agent, ctx, Some(query.context()));
+    QuerySnapshot {
+        query_id: query.id().to_string(),
+        turn: TurnSnapshot {
+            number: query.turns_before(),
+            ..before.turn
+        },
         tokens_used: begun.tokens_used,
         token_budget: begun.token_budget,
-        history: HistorySnapshot::default(),
         exchanges: ExchangeRange {
             from: begun.position,
             to: begun.position,
         },
+        ..before
     }
 }
 
@@ -71,7 +89,7 @@ impl Work<'_> {
     /// The request of a turn. The snapshot is exact from here on.
     pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, Stop> {
         let mut messages = self.query.window().await?;
-        self.add_preloaded(&mut messages);
+        preload::add(&mut messages, &self.question, self.preloaded.as_deref());
         self.keep_snapshot(turn, messages.len());
         Ok(ModelRequest {
             system: self.basis.system.clone(),
@@ -213,8 +231,24 @@ pub(crate) async fn show(
             (extended(ctx, &hooks, None, prompt).await, Vec::new())
         }
     };
-    messages.extend(p.message.map(|content| Message::User { content }));
-    let tools = Toolbox::load(ctx, true, &hooks).await.offers();
+    let toolbox = Toolbox::load(ctx, true, &hooks).await;
+    if let Some(question) = p.message {
+        let preloading = Preloading {
+            agent,
+            ctx,
+            hooks: &hooks,
+            model: &model,
+            snapshot: Arc::new(snapshot_before(agent, ctx, known.as_ref())),
+            question: &question,
+            offers_tools: !toolbox.is_empty(),
+        };
+        let found = preloading.run(&mut Citations::of(&messages)).await;
+        messages.push(Message::User {
+            content: question.clone(),
+        });
+        preload::add(&mut messages, &question, found.text.as_deref());
+    }
+    let tools = toolbox.offers();
     let counter = model.counter();
     let sum = |counts: &mut dyn Iterator<Item = usize>| counts.sum::<usize>() as u64;
     let tokens = PromptTokens {

@@ -3,15 +3,20 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use dodona_plugin::hooks::point;
-use dodona_plugin::{Params, ToolRequest};
+use dodona_llm::Model;
+use dodona_plugin::hooks::{Hooks, point};
+use dodona_plugin::{CallCtx, Params, ToolRequest};
 use dodona_proto::hook::{Passage, Preload, PreloadRequest, Preloaded};
-use dodona_proto::{Message, MethodName, Mutation};
+use dodona_proto::{
+    Message, MethodName, Mutation, Notification, PluginEffect, PluginName, QuerySnapshot,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Work;
+use super::cite::Citations;
 use super::ending::Stop;
+use crate::agent::Agent;
 
 /// What looks passages up unless a plugin says otherwise.
 const SEARCH: &str = "search.query";
@@ -29,53 +34,70 @@ struct Passages {
     passages: Vec<Passage>,
 }
 
-impl Work<'_> {
-    /// Looks up what goes with the question: as many passages as the options say, of what plugins
-    /// make of that. What cannot be looked up is left out: the model can still ask for it.
-    pub(super) async fn preload(&mut self) -> Result<(), Stop> {
-        let requests = self.wanted().await?;
+/// Looks up what goes with a question: as many passages as the options say, of what plugins make
+/// of that. What cannot be looked up is left out: the model can still ask for it.
+pub(super) struct Preloading<'a> {
+    pub(super) agent: &'a Agent,
+    pub(super) ctx: &'a CallCtx,
+    pub(super) hooks: &'a Hooks,
+    pub(super) model: &'a Arc<dyn Model>,
+    pub(super) snapshot: Arc<QuerySnapshot>,
+    pub(super) question: &'a str,
+    /// Whether the model is offered tools: who wants it to have none wants no passages either.
+    pub(super) offers_tools: bool,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Found {
+    /// As the model reads it.
+    pub(super) text: Option<String>,
+    pub(super) effects: Vec<PluginEffect>,
+    pub(super) notifications: Vec<(PluginName, Notification)>,
+}
+
+impl Preloading<'_> {
+    pub(super) async fn run(&self, citations: &mut Citations) -> Found {
+        let mut found = Found::default();
         let mut passages = Vec::new();
-        for request in requests {
-            passages.extend(self.look_up(request).await?);
+        for request in self.wanted(&mut found).await {
+            passages.extend(self.look_up(request, &mut found).await);
         }
-        let passages = self.kept(passages).await?;
-        self.preloaded = self.written(passages);
-        Ok(())
+        let passages = self.kept(passages, &mut found).await;
+        found.text = self.written(passages, citations);
+        found
     }
 
-    async fn wanted(&mut self) -> Result<Vec<PreloadRequest>, Stop> {
+    async fn wanted(&self, found: &mut Found) -> Vec<PreloadRequest> {
         let requests = self.usual().into_iter().collect();
-        let hooks = Arc::clone(&self.hooks);
-        if !hooks.has_subscribers::<point::PrePreload>() {
-            return Ok(requests);
+        if !self.hooks.has_subscribers::<point::PrePreload>() {
+            return requests;
         }
         let shown = Preload {
-            snapshot: self.now(),
-            question: self.question.clone(),
+            snapshot: Arc::clone(&self.snapshot),
+            question: self.question.to_owned(),
             requests,
         };
-        let fired = hooks.fire::<point::PrePreload>(shown).await;
-        self.carry_out(fired.effects).await?;
-        Ok(fired.payload.requests)
+        let fired = self.hooks.fire::<point::PrePreload>(shown).await;
+        found.effects.extend(fired.effects);
+        fired.payload.requests
     }
 
     /// A search for the question. A model that quotes searches first anyway.
     fn usual(&self) -> Option<PreloadRequest> {
         let limit = self.agent.options.preload;
-        if limit == 0 || self.model.quotes() || self.toolbox.is_empty() {
+        if limit == 0 || self.model.quotes() || !self.offers_tools {
             return None;
         }
         let method = MethodName::new(SEARCH).ok()?;
-        self.ctx
-            .methods()
-            .iter()
-            .find(|known| known.name == method)?;
+        let known = self.ctx.methods();
+        known.iter().find(|known| known.name == method)?;
         let params = json!({ "query": self.question, "limit": limit });
         Some(PreloadRequest { method, params })
     }
 
     /// Like a tool that the model asked for: the gates have their say.
-    async fn look_up(&self, request: PreloadRequest) -> Result<Vec<Passage>, Stop> {
+    async fn look_up(&self, request: PreloadRequest, found: &mut Found) -> Vec<Passage> {
         let PreloadRequest { method, params } = request;
         let known = self.ctx.methods();
         let reads = known
@@ -83,53 +105,47 @@ impl Work<'_> {
             .any(|known| known.name == method && known.mutation == Mutation::Reads);
         if !reads {
             tracing::warn!(%method, "nothing is preloaded by a method that is not there or that changes something");
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let request = ToolRequest {
             params: Params::foreign(params),
             timeout: Some(self.agent.options.tool_timeout),
-            snapshot: Some(self.now()),
+            snapshot: Some(Arc::clone(&self.snapshot)),
         };
         let reply = self.ctx.call_tool(method.as_str(), request).await;
-        let context = self.query.context();
-        (self
-            .agent
-            .conversations
-            .notify(context, reply.notifications))
-        .await?;
+        found.notifications.extend(reply.notifications);
         let why = match reply.outcome.map(serde_json::from_value::<Passages>) {
-            Ok(Ok(found)) => return Ok(found.passages),
+            Ok(Ok(found)) => return found.passages,
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.message,
         };
         tracing::warn!(%method, why, "nothing could be preloaded");
-        Ok(Vec::new())
+        Vec::new()
     }
 
-    async fn kept(&mut self, passages: Vec<Passage>) -> Result<Vec<Passage>, Stop> {
-        let hooks = Arc::clone(&self.hooks);
-        if !hooks.has_subscribers::<point::PostPreload>() {
-            return Ok(passages);
+    async fn kept(&self, passages: Vec<Passage>, found: &mut Found) -> Vec<Passage> {
+        if !self.hooks.has_subscribers::<point::PostPreload>() {
+            return passages;
         }
         let shown = Preloaded {
-            snapshot: self.now(),
-            question: self.question.clone(),
+            snapshot: Arc::clone(&self.snapshot),
+            question: self.question.to_owned(),
             passages,
         };
-        let fired = hooks.fire::<point::PostPreload>(shown).await;
-        self.carry_out(fired.effects).await?;
-        Ok(fired.payload.passages)
+        let fired = self.hooks.fire::<point::PostPreload>(shown).await;
+        found.effects.extend(fired.effects);
+        fired.payload.passages
     }
 
     /// The passages as a model reads them, with the numbers by which it can cite them.
-    fn written(&mut self, passages: Vec<Passage>) -> Option<String> {
+    fn written(&self, passages: Vec<Passage>, citations: &mut Citations) -> Option<String> {
         let counter = self.model.counter();
         let mut text = String::from("Passages of the project that may help:");
         let mut tokens = counter.count(&text);
         let mut any = false;
         for passage in passages.into_iter().take(MOST) {
             let mut shown = json!({ "source": passage.source, "text": passage.text });
-            self.citations.number(&mut shown);
+            citations.number(&mut shown);
             let line = one(&shown);
             tokens += counter.count(&line);
             if tokens > MOST_TOKENS {
@@ -140,21 +156,43 @@ impl Work<'_> {
         }
         any.then_some(text)
     }
+}
 
-    /// Adds what was looked up to the question it was looked up for. It is not part of the
-    /// conversation: the next question has its own.
-    pub(super) fn add_preloaded(&self, messages: &mut [Message]) {
-        let Some(preloaded) = &self.preloaded else {
-            return;
+impl Work<'_> {
+    /// Looks up what goes with the question.
+    pub(super) async fn preload(&mut self) -> Result<(), Stop> {
+        let preloading = Preloading {
+            agent: self.agent,
+            ctx: self.ctx,
+            hooks: &self.hooks,
+            model: &self.model,
+            snapshot: self.now(),
+            question: &self.question,
+            offers_tools: !self.toolbox.is_empty(),
         };
-        let question = messages.iter_mut().rev().find_map(|message| match message {
-            Message::User { content } if *content == self.question => Some(content),
-            _ => None,
-        });
-        if let Some(question) = question {
-            question.push_str("\n\n");
-            question.push_str(preloaded);
-        }
+        let found = preloading.run(&mut self.citations).await;
+        self.preloaded = found.text;
+        let conversations = &self.agent.conversations;
+        conversations
+            .notify(self.query.context(), found.notifications)
+            .await?;
+        self.carry_out(found.effects).await
+    }
+}
+
+/// Adds what was looked up to the question it was looked up for. It is not part of the
+/// conversation: the next question has its own.
+pub(super) fn add(messages: &mut [Message], asked: &str, preloaded: Option<&str>) {
+    let Some(preloaded) = preloaded else {
+        return;
+    };
+    let question = messages.iter_mut().rev().find_map(|message| match message {
+        Message::User { content } if content == asked => Some(content),
+        _ => None,
+    });
+    if let Some(question) = question {
+        question.push_str("\n\n");
+        question.push_str(preloaded);
     }
 }
 

@@ -301,6 +301,8 @@ async fn what_is_preloaded_can_be_chosen_and_changed_and_cited() {
     )
     .unwrap();
     talk.call("search.index", json!({})).await.unwrap();
+    let asked = json!({ "message": "When are they ripe?" });
+    let would = talk.call("agent.prompt", asked).await.unwrap();
     talk.server.reply(ModelReply::text("In September [1]."));
     let answer = talk.ask("When are they ripe?").await;
     let sent = talk.sent();
@@ -308,6 +310,7 @@ async fn what_is_preloaded_can_be_chosen_and_changed_and_cited() {
     assert!(question.starts_with("When are they ripe?\n\nPassages of the project"));
     assert!(question.contains("[1] fruit.md") && question.contains("Apples ripen"));
     assert!(question.ends_with("Pears are out of season."));
+    assert_eq!(would["messages"][0]["content"], question);
     assert_eq!(answer.response()["sources"][0]["path"], "fruit.md");
     let kept = talk.call("agent.show", json!({})).await.unwrap();
     let kept = kept["context"]["recent_exchanges"][0]["content"].clone();

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use dodona_hub::{Hub, HubConfig, StartError};
 use dodona_plugin::activation::Activating;
-use dodona_plugin::hooks::{Gate, OnFailure, Verdict};
+use dodona_plugin::hooks::point::PreToolExecute;
+use dodona_plugin::hooks::{Hook, Reply};
 use dodona_plugin::store::Migration;
 use dodona_plugin::{ActivationError, CallError, Contribution, Method, Plugin, PluginContext};
+use dodona_proto::hook::Verdict;
 use dodona_proto::{ErrorCode, PluginState, PluginStatus};
 use serde_json::json;
 
@@ -97,9 +99,9 @@ async fn a_plugin_that_brings_what_it_may_not() {
     for (reason, contribution) in contributions {
         let broken = plugin("broken", move |_| {
             // Its gate must not be left behind either.
-            let name = "broken".parse().unwrap();
-            let gate = Gate::new(name, OnFailure::Closed, |_| Verdict::Deny("no".into()));
-            Ok(contribution().gate(gate))
+            let gate =
+                Hook::inline::<PreToolExecute>(|_| Ok(Reply::edit(Verdict::Deny("no".into()))));
+            Ok(contribution().hook(gate))
         });
         let rig = Rig::with(HubConfig::default(), vec![broken]).await;
         assert_failed_alone(&rig, "broken", reason).await;

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use dodona_hub::{Answerers, CancelTarget, HubConfig, Request};
-use dodona_plugin::hooks::{Gate, OnFailure, PendingCall, Verdict};
+use dodona_plugin::hooks::point::PreToolExecute;
+use dodona_plugin::hooks::{Hook, Reply};
 use dodona_plugin::{Contribution, MethodSpec, Params, Plugin, ToolRequest, ToolSpec};
+use dodona_proto::hook::{ToolPending, Verdict};
 use dodona_proto::{
     Approval, CallError, DoneStatus, ErrorCode, Event, Item, ItemBody, Principal, QuerySnapshot,
     ToolCategory,
@@ -60,7 +62,7 @@ fn snapshot() -> QuerySnapshot {
 /// Tools that ask and count how often they ran, and a gate that may ask about any tool.
 fn asking(
     ran: &Arc<AtomicU32>,
-    gate: impl Fn(&PendingCall<'_>) -> Verdict + Send + Sync + Clone + 'static,
+    gate: impl Fn(&ToolPending) -> Verdict + Send + Sync + Clone + 'static,
 ) -> Arc<dyn Plugin> {
     let count = || {
         let ran = Arc::clone(ran);
@@ -115,15 +117,18 @@ fn asking(
             Ok(object(json!({ "result": result })))
         }),
     ];
-    plugin("probe", move |ctx| {
-        let gate = Gate::new(ctx.name, OnFailure::Closed, gate.clone());
-        Ok(Contribution::new().methods(methods.clone()).gate(gate))
+    plugin("probe", move |_| {
+        let gate = gate.clone();
+        let gate = Hook::inline::<PreToolExecute>(move |call| Ok(Reply::edit(gate(call))));
+        Ok(Contribution::new()
+            .methods(methods.clone())
+            .hook(gate.fail_closed()))
     })
 }
 
 async fn rig_with(
     config: HubConfig,
-    gate: impl Fn(&PendingCall<'_>) -> Verdict + Send + Sync + Clone + 'static,
+    gate: impl Fn(&ToolPending) -> Verdict + Send + Sync + Clone + 'static,
 ) -> (Rig, Arc<AtomicU32>) {
     let ran = Arc::new(AtomicU32::new(0));
     let rig = Rig::with(config, vec![asking(&ran, gate)]).await;
@@ -198,7 +203,7 @@ async fn events(rig: &Rig) -> Vec<Event> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_goes_on_with_what_was_shown_to_whoever_agreed() {
-    let (rig, ran) = rig_with(answerable(), |call| match call.params.get("changed") {
+    let (rig, ran) = rig_with(answerable(), |call| match call.arguments.get("changed") {
         None => Verdict::Modify(json!({"changed": true, "token": "hunter2"})),
         Some(_) => Verdict::Allow,
     })

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dodona_hub::{HubConfig, Request};
-use dodona_plugin::hooks::{Gate, OnFailure, PendingCall, Verdict};
+use dodona_plugin::hooks::point::PreToolExecute;
+use dodona_plugin::hooks::{Hook, Reply};
 use dodona_plugin::{Contribution, Method, MethodSpec, Params, Plugin, ToolSpec};
+use dodona_proto::hook::{ToolPending, Verdict};
 use dodona_proto::{Approval, DoneStatus, ErrorCode, ToolCategory};
 use serde_json::{Value, json};
 
@@ -70,17 +72,20 @@ fn methods(ran: &Arc<AtomicU32>) -> Vec<Method> {
 
 fn gated(
     ran: &Arc<AtomicU32>,
-    gate: impl Fn(&PendingCall<'_>) -> Verdict + Send + Sync + Clone + 'static,
+    gate: impl Fn(&ToolPending) -> Verdict + Send + Sync + Clone + 'static,
 ) -> Arc<dyn Plugin> {
     let methods = methods(ran);
-    plugin("probe", move |ctx| {
-        let gate = Gate::new(ctx.name, OnFailure::Closed, gate.clone());
-        Ok(Contribution::new().methods(methods.clone()).gate(gate))
+    plugin("probe", move |_| {
+        let gate = gate.clone();
+        let gate = Hook::inline::<PreToolExecute>(move |call| Ok(Reply::edit(gate(call))));
+        Ok(Contribution::new()
+            .methods(methods.clone())
+            .hook(gate.fail_closed()))
     })
 }
 
 async fn rig(
-    gate: impl Fn(&PendingCall<'_>) -> Verdict + Send + Sync + Clone + 'static,
+    gate: impl Fn(&ToolPending) -> Verdict + Send + Sync + Clone + 'static,
 ) -> (Rig, Arc<AtomicU32>) {
     let ran = Arc::new(AtomicU32::new(0));
     let rig = Rig::with(HubConfig::default(), vec![gated(&ran, gate)]).await;
@@ -122,7 +127,7 @@ async fn a_refusal_has_no_side_door() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changed_parameters_are_what_the_method_gets_and_are_checked_again() {
-    let (rig, ran) = rig(|call| match call.params["n"].as_u64() {
+    let (rig, ran) = rig(|call| match call.arguments["n"].as_u64() {
         Some(n @ 0..10) => Verdict::Modify(json!({ "n": n * 100 })),
         _ => Verdict::Allow,
     })
