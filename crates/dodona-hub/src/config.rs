@@ -1,11 +1,13 @@
 //! What an operator may set.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dodona_proto::{MethodName, PluginName};
 use dodona_store::StoreOptions;
 use dodona_store::journal::{JournalOptions, Retention};
+use serde_json::{Map, Value};
 
 /// Settings of a hub. The defaults are for one person's machine.
 #[derive(Debug, Clone)]
@@ -20,6 +22,10 @@ pub struct HubConfig {
     pub activation_timeout: Duration,
     /// What a person is asked.
     pub approvals: ApprovalsConfig,
+    /// What becomes of a built-in plugin that does more than it may.
+    pub capability_mode: CapabilityMode,
+    /// The user's settings as they are written, which plugins may read.
+    pub global: Map<String, Value>,
     /// Rates and concurrency.
     pub limits: LimitsConfig,
     /// What the journal keeps.
@@ -38,6 +44,8 @@ impl Default for HubConfig {
             stream_grace: Duration::from_secs(60),
             activation_timeout: Duration::from_secs(30),
             approvals: ApprovalsConfig::default(),
+            capability_mode: CapabilityMode::default(),
+            global: Map::new(),
             limits: LimitsConfig::default(),
             retention: Retention::default(),
             journal: JournalOptions::default(),
@@ -74,6 +82,42 @@ pub enum Answerers {
     Nobody,
     /// Somebody: others can call this hub, or the process asks by itself.
     Somebody,
+}
+
+/// What becomes of a built-in plugin that registers a hook outside its capabilities. Plugins from
+/// outside the program are always refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CapabilityMode {
+    /// It is logged.
+    #[default]
+    Warn,
+    /// The plugin fails.
+    Enforce,
+}
+
+/// Where a hub keeps things and finds what users wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Databases and whatever else plugins store.
+    pub data: PathBuf,
+    /// The roster, plugins and their settings. Without it there are the built-in plugins alone.
+    pub config: Option<PathBuf>,
+}
+
+impl From<&Path> for Places {
+    /// A data directory, and no configuration.
+    fn from(data: &Path) -> Self {
+        Self {
+            data: data.to_owned(),
+            config: None,
+        }
+    }
+}
+
+impl From<&PathBuf> for Places {
+    fn from(data: &PathBuf) -> Self {
+        Self::from(data.as_path())
+    }
 }
 
 /// Who may call how often and how much at once.

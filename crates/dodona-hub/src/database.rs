@@ -5,7 +5,7 @@ use dodona_store::Migration;
 /// Its file below the data directory.
 pub(crate) const FILE: &str = "hub.db";
 
-pub(crate) const MIGRATIONS: &[Migration] = &[TABLES, APPROVALS];
+pub(crate) const MIGRATIONS: &[Migration] = &[TABLES, APPROVALS, STATE_VERSIONS];
 
 const TABLES: Migration = Migration::new(
     1,
@@ -112,5 +112,19 @@ const APPROVALS: Migration = Migration::new(
     ) strict;
     create index idx_approvals_state on approvals(state, created_at);
     create index idx_approvals_answered on approvals(answered_at);
+    ",
+);
+
+const STATE_VERSIONS: Migration = Migration::new(
+    3,
+    "how often the state of a plugin has changed",
+    "
+    create table plugin_state_version (
+        user_id     text not null,
+        project_id  text not null,
+        plugin_id   text not null,
+        version     integer not null,
+        primary key (user_id, project_id, plugin_id)
+    ) strict, without rowid;
     ",
 );

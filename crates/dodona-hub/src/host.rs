@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use dodona_hooks::Hooks;
 use dodona_plugin::activation::EventDraft;
-use dodona_plugin::{Behalf, BoxFuture, HookHost};
+use dodona_plugin::{Behalf, BoxFuture, HookHost, StateOwner};
 use dodona_proto::{Effect, Notification, PluginEffect, PluginName, Severity};
 use serde_json::Value;
 
@@ -65,12 +65,23 @@ impl Core {
                     event_type,
                     payload,
                 } => self.emit_event(behalf, &plugin, &event_type, payload).await,
-                Effect::SetState { key, .. } => {
-                    tracing::warn!(%plugin, key, "state cannot be kept yet");
+                Effect::SetState { key, value } => {
+                    self.set_state(behalf, &plugin, &key, value).await;
                 }
             }
         }
         notifications
+    }
+
+    async fn set_state(&self, behalf: Behalf<'_>, plugin: &PluginName, key: &str, value: Value) {
+        let owner = StateOwner {
+            user: behalf.user.clone(),
+            project: behalf.project.cloned(),
+            plugin: plugin.clone(),
+        };
+        if let Err(error) = self.manager.state().set(&owner, key, value).await {
+            tracing::warn!(%plugin, key, %error, "a value could not be kept");
+        }
     }
 
     async fn emit_event(

@@ -1,22 +1,19 @@
 //! The hub as its surfaces see it.
 
-use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use dodona_hooks::Hooks;
-use dodona_plugin::{BoxFuture, CallInfo, EventBus, Plugin};
+use dodona_plugin::{CallInfo, EventBus, Plugin};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, MethodKind, NameError, PluginName,
     PluginState, PluginStatus, Principal, Project, Scope, StreamId, Surface,
 };
 use dodona_store::journal::{Journal, JournalError, Recovered};
 use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Store};
-use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -26,24 +23,24 @@ use crate::admit::Reach;
 use crate::approvals::Approvals;
 use crate::bus::Bus;
 use crate::cancel::CancelTarget;
-use crate::config::HubConfig;
+use crate::config::{HubConfig, Places};
 use crate::host::Host;
 use crate::limits::UserLimits;
+use crate::manager::{Manager, Module, Services, Sources};
 use crate::methods::HubPlugin;
 use crate::node::Node;
+use crate::overrides::UserOverrides;
+use crate::plugins::PluginsPlugin;
 use crate::projects::Projects;
 use crate::request::Request;
-use crate::roster::Roster;
 use crate::router::{Route, Snapshot};
 use crate::run;
+use crate::state::PluginStates;
 use crate::tree::{Calls, Root};
-use crate::{database, methods};
+use crate::{database, methods, plugins};
 
 /// How often the journal is pruned.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-
-/// How long a plugin may take to let go.
-const DEACTIVATION: Duration = Duration::from_secs(2);
 
 /// Why a hub could not start.
 #[derive(Debug, thiserror::Error)]
@@ -109,30 +106,48 @@ pub(crate) struct Core {
     pub(crate) bus: Arc<dyn EventBus>,
     /// Whether every plugin has been activated.
     pub(crate) activated: watch::Sender<bool>,
-    plugins: BTreeMap<PluginName, Arc<dyn Plugin>>,
+    pub(crate) manager: Manager,
+    pub(crate) overrides: Arc<UserOverrides>,
     started: Instant,
     stopping: AtomicBool,
 }
 
 impl Hub {
-    /// Opens the data directory and activates the plugins. The caller makes sure that no other
-    /// process uses the directory.
-    pub async fn start(
-        data_dir: &Path,
+    /// Opens the data directory and activates the plugins: those of the program, and those that
+    /// the roster and the directories in the configuration name. The caller makes sure that no
+    /// other process uses the directory.
+    pub async fn start<M: Into<Module>>(
+        places: impl Into<Places>,
         config: HubConfig,
-        plugins: Vec<Arc<dyn Plugin>>,
+        modules: impl IntoIterator<Item = M>,
     ) -> Result<Self, StartError> {
-        let store = Store::open(data_dir, config.store.clone())?;
+        let places = places.into();
+        let modules = checked(modules.into_iter().map(Into::into).collect())?;
+        let store = Store::open(&places.data, config.store.clone())?;
         let journal = Journal::open(&store, config.journal.clone()).await?;
         let db = store.database(database::FILE, Durability::Full);
         db.migrate(database::MIGRATIONS).await?;
         let accounts = Accounts::load(db.clone()).await?;
         let projects = Projects::load(db.clone()).await?;
-        let approvals = Approvals::load(db, journal.clone()).await?;
+        let approvals = Approvals::load(db.clone(), journal.clone()).await?;
+        let overrides = Arc::new(UserOverrides::load(db.clone()).await?);
         let bus: Arc<dyn EventBus> = Arc::new(Bus::new(journal.clone()));
-        let mut plugins = by_name(plugins)?;
-        let core = Arc::new_cyclic(|core| {
-            plugins.insert(methods::name(), Arc::new(HubPlugin::new(core.clone())));
+        let services = Services {
+            data_dir: places.data,
+            store: store.clone(),
+            bus: Arc::clone(&bus),
+            state: Arc::new(PluginStates::new(db)),
+            overrides: Arc::clone(&overrides),
+            global_config: Arc::new(config.global.clone()),
+            config: config.clone(),
+        };
+        let core = Arc::new_cyclic(|core: &Weak<Core>| {
+            let hooks = Arc::new(Host(core.clone()));
+            let sources = Sources {
+                modules,
+                own: own_plugins(core),
+                config_dir: places.config,
+            };
             Core {
                 snapshot: ArcSwap::default(),
                 calls: Calls::default(),
@@ -146,31 +161,18 @@ impl Hub {
                 store,
                 bus,
                 activated: watch::Sender::new(false),
-                plugins,
+                manager: Manager::new(sources, services, hooks),
+                overrides,
                 started: Instant::now(),
                 stopping: AtomicBool::new(false),
                 config,
             }
         });
+        core.manager.start(&core.snapshot).await;
+        core.activated.send_replace(true);
         let hub = Self { core };
-        hub.activate(data_dir).await;
         hub.keep_pruning();
         Ok(hub)
-    }
-
-    async fn activate(&self, data_dir: &Path) {
-        let core = &self.core;
-        let (data_dir, bus) = (data_dir.to_owned(), Arc::clone(&core.bus));
-        let roster = Roster {
-            config: &core.config,
-            store: &core.store,
-            data_dir,
-            bus,
-            hooks: Arc::new(Host(Arc::downgrade(core))),
-        };
-        core.snapshot
-            .store(Arc::new(roster.activate(&core.plugins).await));
-        core.activated.send_replace(true);
     }
 
     /// Calls a method and waits for its result: the value of a unary method, the last data of a
@@ -249,6 +251,16 @@ impl Hub {
         Arc::clone(&self.core.snapshot.load().hooks)
     }
 
+    /// An active plugin.
+    pub fn plugin(&self, name: &str) -> Option<Arc<dyn Plugin>> {
+        self.core.manager.get(name)
+    }
+
+    /// Whether a plugin is active.
+    pub fn is_active(&self, name: &str) -> bool {
+        self.core.manager.is_active(name)
+    }
+
     /// The calls a principal may see that are running now, parents first.
     pub fn calls(&self, who: &Principal) -> Vec<CallSummary> {
         self.core.running(who)
@@ -302,10 +314,8 @@ impl Hub {
         while !core.calls.is_empty() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        core.each_active("before the stop", |plugin| plugin.before_stop())
-            .await;
-        core.each_active("in its deactivation", |plugin| plugin.deactivate())
-            .await;
+        core.manager.before_stop().await;
+        core.manager.deactivate_all().await;
         if let Err(error) = core.journal.flush().await {
             tracing::warn!(%error, "the journal's last entries could not be stored");
         }
@@ -334,44 +344,27 @@ impl Hub {
     }
 }
 
-/// The plugins by name; the hub's own name is taken.
-fn by_name(
-    plugins: Vec<Arc<dyn Plugin>>,
-) -> Result<BTreeMap<PluginName, Arc<dyn Plugin>>, StartError> {
-    let mut named: BTreeMap<PluginName, Arc<dyn Plugin>> = BTreeMap::new();
-    for plugin in plugins {
-        let name = PluginName::new(plugin.name())?;
-        if name == methods::name() || named.contains_key(&name) {
+/// The plugins that are part of the hub.
+fn own_plugins(core: &Weak<Core>) -> Vec<Arc<dyn Plugin>> {
+    let hub = Arc::new(HubPlugin::new(core.clone()));
+    let plugins = Arc::new(PluginsPlugin::new(core.clone()));
+    vec![hub, plugins]
+}
+
+/// Modules whose plugins have names, each its own; the hub's are taken.
+fn checked(modules: Vec<Module>) -> Result<Vec<Module>, StartError> {
+    let mut taken = vec![methods::name(), plugins::name()];
+    for export in modules.iter().flat_map(|module| &module.exports) {
+        let name = PluginName::new(export.plugin.name())?;
+        if taken.contains(&name) {
             return Err(StartError::Twice(name));
         }
-        named.insert(name, plugin);
+        taken.push(name);
     }
-    Ok(named)
+    Ok(modules)
 }
 
 impl Core {
-    /// Has every active plugin do something, the last one first. One that panics or hangs is left
-    /// behind.
-    async fn each_active(
-        &self,
-        when: &str,
-        work: impl for<'p> Fn(&'p dyn Plugin) -> BoxFuture<'p, ()>,
-    ) {
-        let snapshot = self.snapshot.load_full();
-        for (name, plugin) in self.plugins.iter().rev() {
-            let state = snapshot.plugins.get(name).map(|status| status.state);
-            if state != Some(PluginState::Active) {
-                continue;
-            }
-            let work = AssertUnwindSafe(async { work(plugin.as_ref()).await }).catch_unwind();
-            match tokio::time::timeout(DEACTIVATION, work).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => tracing::error!(plugin = %name, "a plugin panicked {when}"),
-                Err(_) => tracing::error!(plugin = %name, "a plugin hangs {when}"),
-            }
-        }
-    }
-
     pub(crate) fn refuse_when_stopping(&self, reach: Reach) -> Result<(), CallError> {
         if reach == Reach::Outside && self.stopping.load(Ordering::Acquire) {
             let error = CallError::new(ErrorCode::PluginNotActive, "the server is stopping");
@@ -408,7 +401,8 @@ impl Core {
             cancel: root.cancel.clone(),
         };
         let keep_last = root.writer.is_none() && descriptor.kind == MethodKind::Streaming;
-        Node::root(Arc::clone(self), Arc::clone(root), info, since, keep_last)
+        let (core, callable) = (Arc::clone(self), route.callable.clone());
+        Node::root(core, Arc::clone(root), info, since, keep_last, callable)
     }
 
     pub(crate) fn methods(&self, who: &Principal) -> Vec<Arc<MethodDescriptor>> {

@@ -24,8 +24,9 @@
 //!
 //! # What it does not do
 //!
-//! It knows no wire and no plugin but its own two, `hub` and `echo`; it opens no socket, reads no
-//! configuration file and prints nothing.
+//! It knows no wire and no plugin but its own, `hub`, `plugins` and `echo`; it opens no socket and
+//! prints nothing. Of what users write it reads the roster, manifests and plugins' own settings;
+//! its own settings are an argument.
 
 mod accounts;
 mod admit;
@@ -40,15 +41,18 @@ mod gate;
 mod host;
 mod hub;
 mod limits;
+mod manager;
 mod meter;
 mod methods;
 mod node;
+mod overrides;
 mod pause;
+mod plugins;
 mod projects;
 mod request;
-mod roster;
 mod router;
 mod run;
+mod state;
 mod stream;
 mod tap;
 mod tool;
@@ -57,8 +61,11 @@ mod validate;
 
 pub use accounts::{LOCAL_USER, TokenInfo};
 pub use cancel::CancelTarget;
-pub use config::{Answerers, ApprovalsConfig, HubConfig, Limit, LimitsConfig};
+pub use config::{
+    Answerers, ApprovalsConfig, CapabilityMode, HubConfig, Limit, LimitsConfig, Places,
+};
 pub use dodona_store::journal::StoredItem;
 pub use hub::{Health, Hub, StartError};
+pub use manager::{Directory, Module};
 pub use request::{Keep, Request};
 pub use stream::{CallStream, Reader};

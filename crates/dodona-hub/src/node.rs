@@ -1,5 +1,6 @@
 //! One running call: its facts, and its way to others.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use dodona_plugin::{
 };
 use dodona_proto::{
     CallError, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodDescriptor, MethodKind,
-    MethodName, PathError, QuerySnapshot,
+    MethodName, PathError, PluginName, QuerySnapshot,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -43,6 +44,8 @@ pub(crate) struct Node {
     taps: Vec<Tap>,
     /// Whether the newest data is kept as the result.
     keep_last: bool,
+    /// The plugins that may be called from here; `None` is any. It only shrinks on the way down.
+    callable: Option<Arc<BTreeSet<PluginName>>>,
     children: AtomicU32,
     since: Instant,
     state: Mutex<State>,
@@ -74,6 +77,8 @@ pub(crate) struct ChildSpec<'a> {
     pub(crate) keep_last: bool,
     /// How the query stands, where the parent says.
     pub(crate) snapshot: Option<Arc<QuerySnapshot>>,
+    /// The plugins that may be called from it.
+    pub(crate) callable: Option<Arc<BTreeSet<PluginName>>>,
 }
 
 impl Node {
@@ -84,10 +89,15 @@ impl Node {
         info: CallInfo,
         since: Instant,
         keep_last: bool,
+        callable: Option<Arc<BTreeSet<PluginName>>>,
     ) -> Arc<Self> {
         let deadline = info.deadline;
         let node = Self::new(core, root, info, since, deadline);
-        Arc::new(Self { keep_last, ..node })
+        Arc::new(Self {
+            keep_last,
+            callable,
+            ..node
+        })
     }
 
     fn new(
@@ -108,6 +118,7 @@ impl Node {
             timeout: None,
             taps: Vec::new(),
             keep_last: false,
+            callable: None,
             children: AtomicU32::new(0),
             since,
             state: Mutex::default(),
@@ -146,6 +157,7 @@ impl Node {
             taps: self.taps.iter().cloned().chain(spec.tap).collect(),
             keep_last: spec.keep_last,
             timeout: spec.timeout,
+            callable: spec.callable,
             ..Self::new(core, root, info, since, deadline)
         }))
     }
@@ -348,6 +360,7 @@ impl Node {
         how: How,
     ) -> Result<(Arc<Self>, Admitted), CallError> {
         drop(self.unended()?);
+        self.may_call(method)?;
         let admitted = self
             .core
             .admit(&self.info.principal, Reach::Inside, method, params)?;
@@ -359,8 +372,39 @@ impl Node {
             keep_last: how.tap.is_none() && descriptor.kind == MethodKind::Streaming,
             tap: how.tap,
             snapshot: how.snapshot,
+            callable: self.callable_below(admitted.route.callable.as_ref()),
         })?;
         Ok((node, admitted))
+    }
+
+    /// Refuses a plugin that may not be called from here.
+    fn may_call(&self, method: &str) -> Result<(), CallError> {
+        let plugin = method.split('.').next().unwrap_or_default();
+        match &self.callable {
+            Some(callable) if !callable.contains(plugin) => {
+                let path = &self.info.path;
+                let message = format!("`{path}` may not call plugin `{plugin}`");
+                Err(CallError::new(ErrorCode::Forbidden, message).hint(format!(
+                    "a plugin that needs it says `uses = [\"call:{plugin}\"]` in its manifest, and is granted it with `dodona plugins grant`"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a call from here may call: never more than may be called from here.
+    fn callable_below(
+        &self,
+        own: Option<&Arc<BTreeSet<PluginName>>>,
+    ) -> Option<Arc<BTreeSet<PluginName>>> {
+        match (&self.callable, own) {
+            (None, own) => own.cloned(),
+            (here, None) => here.clone(),
+            (Some(here), Some(own)) => {
+                let both = here.intersection(own).cloned().collect();
+                Some(Arc::new(both))
+            }
+        }
     }
 }
 
@@ -420,7 +464,11 @@ impl Caller for Node {
     }
 
     fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
-        self.core.methods(&self.info.principal)
+        let mut methods = self.core.methods(&self.info.principal);
+        if let Some(callable) = &self.callable {
+            methods.retain(|method| callable.contains(method.name.plugin()));
+        }
+        methods
     }
 
     fn scope<'a>(
@@ -435,6 +483,7 @@ impl Caller for Node {
             tap: None,
             keep_last: false,
             snapshot: None,
+            callable: self.callable.clone(),
         };
         match self.child(spec) {
             Ok(node) => {

@@ -1,14 +1,16 @@
 //! What can be called right now.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use dodona_hooks::Hooks;
 use dodona_plugin::Method;
+use dodona_plugin::reading::nearest;
 use dodona_proto::{
     CallError, ErrorCode, MethodDescriptor, MethodName, PluginName, PluginState, PluginStatus,
 };
 use jsonschema::Validator;
+use tokio_util::sync::CancellationToken;
 
 use crate::limits::PluginLimits;
 use crate::meter::Meter;
@@ -22,6 +24,23 @@ pub(crate) struct Route {
     pub(crate) result_type: Arc<str>,
     pub(crate) limits: Arc<PluginLimits>,
     pub(crate) meter: Meter,
+    /// The plugins that its calls may call; `None` is any.
+    pub(crate) callable: Option<Arc<BTreeSet<PluginName>>>,
+    /// Kept for as long as somebody runs the method, or may begin to.
+    pub(crate) _lease: Arc<Lease>,
+}
+
+/// What all routes of one activation share. When the last of them is gone, the plugin can be let
+/// go.
+#[derive(Default)]
+pub(crate) struct Lease {
+    pub(crate) unused: CancellationToken,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.unused.cancel();
+    }
 }
 
 impl Route {
@@ -56,7 +75,8 @@ impl Snapshot {
         {
             let reason = status.reason.as_deref().unwrap_or("it was not activated");
             let message = format!("plugin `{}` is not active: {reason}", status.name);
-            return CallError::new(ErrorCode::PluginNotActive, message).hint("run `dodona doctor`");
+            return CallError::new(ErrorCode::PluginNotActive, message)
+                .hint(format!("run `dodona plugins info {}`", status.name));
         }
         let hint = match self.nearest(method) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -80,18 +100,3 @@ impl Snapshot {
 }
 
 const LIST_METHODS: &str = "run `dodona methods` to see what there is";
-
-/// The candidate that a misspelt word most likely meant, if any is near enough.
-pub(crate) fn nearest<T: AsRef<str>>(word: &str, candidates: impl Iterator<Item = T>) -> Option<T> {
-    let word: String = word.chars().take(128).collect();
-    candidates
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&word, candidate.as_ref()),
-                candidate,
-            )
-        })
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.as_ref().len() / 4)
-        .min_by(|a, b| (a.0, a.1.as_ref()).cmp(&(b.0, b.1.as_ref())))
-        .map(|(_, candidate)| candidate)
-}

@@ -1,11 +1,11 @@
 //! Checking parameters that come from outside.
 
+use dodona_plugin::reading::nearest;
 use dodona_proto::{CallError, ErrorCode};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::config::LimitsConfig;
-use crate::router::nearest;
 
 /// How many problems one answer names.
 const MOST: usize = 5;

@@ -8,9 +8,12 @@ use dodona_hooks::{Gate, Hook, Hooks};
 use dodona_proto::{Event, Notification, PluginEffect, PluginName, ProjectId, Severity, UserId};
 use dodona_store::{Db, Migration};
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::manifest::Manifest;
+use crate::settings::{PluginSettings, Settings};
+use crate::state::StateStore;
 use crate::{ContractError, Method};
 
 /// What [`Plugin::activate`] returns.
@@ -24,6 +27,22 @@ pub trait Plugin: Send + Sync + 'static {
     /// Its version, semantic.
     fn version(&self) -> &str;
 
+    /// What it is for, in a sentence.
+    fn description(&self) -> &str {
+        ""
+    }
+
+    /// Plugins that must be active before it, each with or without a version, as in
+    /// `vault >= 1.2`. The roster may name more.
+    fn dependencies(&self) -> &[&str] {
+        &[]
+    }
+
+    /// What a user may set for it, in `plugins/<name>.toml` or alone.
+    fn settings(&self) -> Settings {
+        Settings::new()
+    }
+
     /// Says what the plugin brings. Nothing takes effect before the hub has the whole answer,
     /// so a plugin that fails leaves nothing behind. The database is migrated after this
     /// returns and before the first call.
@@ -34,7 +53,9 @@ pub trait Plugin: Send + Sync + 'static {
         Box::pin(async {})
     }
 
-    /// Called once its methods can no longer be reached and no call of them is running.
+    /// Called once its methods can no longer be reached and no call of them is running. A plugin
+    /// whose calls do not end is called after a while all the same. It may be activated again
+    /// afterwards.
     fn deactivate(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
@@ -104,6 +125,16 @@ impl Contribution {
 pub struct PluginContext {
     /// The plugin's name.
     pub name: PluginName,
+    /// What it says about itself.
+    pub manifest: Arc<Manifest>,
+    /// What is set for it.
+    pub settings: PluginSettings,
+    /// Its own file, `plugins/<name>.toml`, as it is; empty without one.
+    pub config: Arc<Map<String, Value>>,
+    /// The user's `config.toml`, as it is. A copy: changing it changes nothing.
+    pub global_config: Arc<Map<String, Value>>,
+    /// What it remembers for each user and project.
+    pub state: StateStore,
     /// A directory of its own; made when first used.
     pub data_dir: PathBuf,
     /// A database of its own; opened when first used.

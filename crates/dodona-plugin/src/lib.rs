@@ -52,9 +52,14 @@
 
 pub mod activation;
 mod call;
+mod capability;
 mod emitter;
+pub mod manifest;
 mod method;
+pub mod reading;
 mod schema;
+mod settings;
+mod state;
 
 pub use activation::{
     ActivationError, Behalf, Contribution, EventBus, HookHost, Lagged, Plugin, PluginContext,
@@ -63,6 +68,7 @@ pub use activation::{
 pub use call::{
     CallCtx, CallInfo, Caller, ItemStream, Origin, Params, ScopeWork, ToolReply, ToolRequest,
 };
+pub use capability::{Capabilities, Capability, CapabilityError};
 pub use dodona_hooks as hooks;
 pub use dodona_macros::{method, plugin};
 pub use dodona_proto as proto;
@@ -70,8 +76,11 @@ pub use dodona_proto::{CallError, ErrorCode};
 pub use dodona_store as store;
 pub use emitter::{Emitter, forward};
 pub use futures_util::future::BoxFuture;
+pub use manifest::Manifest;
 pub use method::{ContractError, Handler, Method, MethodSpec, NoParams, ToolSpec};
 pub use schema::hash as schema_hash;
+pub use settings::{Overrides, PluginSettings, Setting, SettingKind, Settings};
+pub use state::{State, StateBackend, StateOwner, StateStore};
 
 /// The examples of the how-tos, which must compile and run as written.
 #[cfg(doctest)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_hub::echo::EchoPlugin;
-use dodona_hub::{CallStream, Hub, HubConfig, Limit, Request, StartError};
+use dodona_hub::{CallStream, Hub, HubConfig, Limit, Places, Request, StartError};
 use dodona_plugin::Plugin;
 use dodona_proto::{CallError, Principal, Scopes, Surface, UserId};
 use serde_json::Value;
@@ -88,8 +88,12 @@ impl HubBuilder {
     }
 
     async fn start_in(self, home: PathBuf, temp: Option<TempDir>) -> Result<TestHub, StartError> {
-        let plugins = self.plugins.iter().map(|make| make()).collect();
-        let hub = Hub::start(&data_dir(&home), self.config.clone(), plugins).await?;
+        let plugins = self.plugins.iter().map(|make| make());
+        let places = Places {
+            data: data_dir(&home),
+            config: Some(config_dir(&home)),
+        };
+        let hub = Hub::start(places, self.config.clone(), plugins).await?;
         Ok(TestHub {
             hub,
             home,
@@ -101,6 +105,10 @@ impl HubBuilder {
 
 fn data_dir(home: &Path) -> PathBuf {
     home.join("data")
+}
+
+fn config_dir(home: &Path) -> PathBuf {
+    home.join("config")
 }
 
 /// A hub with the plugin `echo` and without limits on users. Derefs to [`Hub`].
@@ -130,6 +138,11 @@ impl TestHub {
     /// Where its databases are.
     pub fn data_dir(&self) -> PathBuf {
         data_dir(&self.home)
+    }
+
+    /// Where its roster and its plugins' directories are, once somebody makes it.
+    pub fn config_dir(&self) -> PathBuf {
+        config_dir(&self.home)
     }
 
     /// Calls a method on a user's behalf.

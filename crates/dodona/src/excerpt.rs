@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use dodona_plugin::reading::Problem;
 
 use crate::paint::{Paint, harmless};
 
@@ -29,13 +30,40 @@ pub(crate) fn draw(origin: &str, text: &str, faults: &[Fault], paint: Paint) -> 
         let message = harmless(&fault.message);
         let snippet = Snippet::source(text).path(origin).annotation(annotation);
         let group = Level::ERROR.primary_title(message).element(snippet);
-        let excerpt = renderer.render(&[group]);
-        match &fault.hint {
-            Some(hint) => format!("{excerpt}\n{} {}", paint.code("hint:"), harmless(hint)),
-            None => excerpt,
-        }
+        with_hint(renderer.render(&[group]), fault.hint.as_deref(), paint)
     });
     drawn.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Draws a problem of a file with the line it is in, and its hint on a line of its own.
+pub(crate) fn draw_problem(problem: &Problem, paint: Paint) -> String {
+    let Some(place) = &problem.place else {
+        let line = format!("{}: {}", problem.path, problem.message);
+        let told = format!("{} {}", paint.bad("error:"), harmless(&line));
+        return with_hint(told, problem.hint.as_deref(), paint);
+    };
+    let renderer = if paint.colours() {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    let before = place.text.chars().take(place.column.saturating_sub(1));
+    let start: usize = before.map(char::len_utf8).sum();
+    let span = within(&place.text, &(start..start + place.width));
+    let snippet = Snippet::source(place.text.as_str())
+        .line_start(place.line)
+        .path(problem.path.as_str())
+        .annotation(AnnotationKind::Primary.span(span));
+    let title = harmless(&problem.message);
+    let group = Level::ERROR.primary_title(title).element(snippet);
+    with_hint(renderer.render(&[group]), problem.hint.as_deref(), paint)
+}
+
+fn with_hint(text: String, hint: Option<&str>, paint: Paint) -> String {
+    match hint {
+        Some(hint) => format!("{text}\n{} {}", paint.code("hint:"), harmless(hint)),
+        None => text,
+    }
 }
 
 /// A span that lies in the text, on the borders of its characters.

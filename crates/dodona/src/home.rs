@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use dodona_hub::Places;
 use thiserror::Error;
 
 /// The variable that puts everything into one directory.
@@ -112,6 +113,14 @@ impl Home {
     /// The directories, the settings first.
     pub(crate) fn directories(&self) -> [&Path; 2] {
         [&self.config, &self.data]
+    }
+
+    /// Where the hub finds things.
+    pub(crate) fn places(&self) -> Places {
+        Places {
+            data: self.data.clone(),
+            config: Some(self.config.clone()),
+        }
     }
 
     /// The file with the settings.

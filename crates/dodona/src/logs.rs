@@ -25,7 +25,7 @@ pub(crate) enum Audience {
 impl Audience {
     fn filter(self) -> &'static str {
         match self {
-            Self::Caller => "error,dodona_hub::roster=off",
+            Self::Caller => "error,dodona_hub::manager=off",
             Self::Operator => "warn",
         }
     }

@@ -46,7 +46,7 @@ async fn assert_failed_alone(rig: &Rig, name: &str, reason: &str) {
     rig.call("echo.say", json!({"text": "others are active"}))
         .await
         .unwrap();
-    assert_eq!(rig.hub.health().plugins, (2, 1));
+    assert_eq!(rig.hub.health().plugins, (3, 1));
     let events = rig.hub.journal();
     events.flush().await.unwrap();
     let failed = events.recent_events("plugin.failed", 10).await.unwrap();

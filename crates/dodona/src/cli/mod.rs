@@ -18,6 +18,7 @@ mod methods;
 mod models;
 mod notes;
 mod open;
+mod plugins;
 mod prompt;
 mod search;
 mod serve;
@@ -109,6 +110,7 @@ enum Command {
     Call(call::Call),
     Methods(methods::Methods),
     Models(models::Models),
+    Plugins(plugins::Plugins),
     Serve(serve::Serve),
     Open(open::Open),
     Calls(calls::Calls),
@@ -180,6 +182,7 @@ impl Cli {
             Command::Call(call) => call.run(&shell).await,
             Command::Methods(methods) => methods.run(&shell).await,
             Command::Models(models) => models.run(&shell).await,
+            Command::Plugins(plugins) => plugins.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,
             Command::Open(open) => open.run(&shell).await,
             Command::Calls(calls) => calls.run(&shell).await,

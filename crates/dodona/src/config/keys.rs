@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::{Component, Path};
 use std::time::Duration;
 
-use dodona_hub::Limit;
+use dodona_hub::{CapabilityMode, Limit};
 use dodona_proto::{MethodName, PluginName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -47,6 +47,7 @@ enum Kind {
     Folder(fn(&mut Settings) -> &mut Option<String>),
     Text(fn(&mut Settings) -> &mut Option<String>),
     Methods(fn(&mut Settings) -> &mut BTreeSet<MethodName>),
+    Mode(fn(&mut Settings) -> &mut CapabilityMode),
     Model,
     Embeddings,
 }
@@ -74,12 +75,17 @@ const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
 /// The keys, in the order of the reference.
 pub(super) const KEYS: &[Key] = {
     use Kind::{
-        Count, Depth, Embeddings, Folder, MemorySize, Methods, Model, PluginLimit, Size, Text,
-        Time, Within,
+        Count, Depth, Embeddings, Folder, MemorySize, Methods, Mode, Model, PluginLimit, Size,
+        Text, Time, Within,
     };
     const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
     const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
     &[
+        user(
+            "capability_mode",
+            Mode(|s| &mut s.hub.capability_mode),
+            "what becomes of a built-in plugin with a hook outside its [capabilities](plugins.md#capabilities): `warn` logs it, `enforce` refuses the plugin",
+        ),
         user(
             "calls.unary_timeout",
             Time(|s| &mut s.hub.unary_timeout),
@@ -317,6 +323,7 @@ impl Key {
             Kind::Folder(field) => *field(settings) = Some(folder(value)?),
             Kind::Text(field) => *field(settings) = Some(text(value)?),
             Kind::Methods(field) => *field(settings) = methods(value)?,
+            Kind::Mode(field) => *field(settings) = mode(value)?,
         }
         Ok(())
     }
@@ -337,6 +344,10 @@ impl Key {
             }
             Kind::Folder(field) | Kind::Text(field) => quoted(field(settings).clone()?),
             Kind::Methods(field) => inline(field(settings))?,
+            Kind::Mode(field) => quoted(match field(settings) {
+                CapabilityMode::Warn => "warn".to_owned(),
+                CapabilityMode::Enforce => "enforce".to_owned(),
+            }),
             Kind::Model => inline(settings.models.get(name)?)?,
             Kind::Embeddings => inline(settings.embeddings.as_ref()?)?,
         })
@@ -424,6 +435,14 @@ fn methods(value: &DeValue<'_>) -> Result<BTreeSet<MethodName>, String> {
         MethodName::new(&text(entry.get_ref())?).map_err(|error| error.to_string())
     };
     listed.iter().map(method).collect()
+}
+
+fn mode(value: &DeValue<'_>) -> Result<CapabilityMode, String> {
+    match text(value)?.as_str() {
+        "warn" => Ok(CapabilityMode::Warn),
+        "enforce" => Ok(CapabilityMode::Enforce),
+        other => Err(format!("expected \"warn\" or \"enforce\", not {other:?}")),
+    }
 }
 
 /// A folder below the project: nothing can point outside of it.

@@ -15,6 +15,7 @@ use dodona_agent::AgentOptions;
 use dodona_agent::conversation::DEFAULT_TOKEN_BUDGET;
 use dodona_hub::HubConfig;
 use dodona_llm::{EmbedderConfig, ModelConfig};
+use dodona_plugin::reading::table_to_json;
 use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -232,7 +233,14 @@ impl Reading<'_> {
             faults: std::mem::take(&mut self.faults),
         };
         match DeTable::parse(text) {
-            Ok(table) => reading.table(table.get_ref(), &mut Vec::new()),
+            Ok(table) => {
+                reading.table(table.get_ref(), &mut Vec::new());
+                if layer == Layer::User {
+                    // What cannot be written as JSON is no valid setting either.
+                    reading.settings.hub.global =
+                        table_to_json(table.get_ref()).unwrap_or_default();
+                }
+            }
             Err(error) => reading.faults.push(Fault {
                 span: error.span().unwrap_or(0..0),
                 message: error.message().to_owned(),

@@ -59,7 +59,7 @@ impl Local {
         ownership: Ownership,
     ) -> Result<Self, StartError> {
         let plugins = plugins::all(home, &settings);
-        let hub = Hub::start(&home.data, settings.hub, plugins).await?;
+        let hub = Hub::start(home.places(), settings.hub, plugins).await?;
         Ok(Self {
             hub,
             ownership,

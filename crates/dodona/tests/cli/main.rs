@@ -25,6 +25,7 @@ mod methods;
 mod model;
 mod models;
 mod notes;
+mod plugins;
 mod prompt;
 #[cfg(target_os = "linux")]
 mod pty;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dodona_hub::Answerers;
+use dodona_plugin::reading::Problem;
 use dodona_proto::{PluginState, PluginStatus};
 use dodona_store::{DatabaseReport, DbError, Durability, Store};
 use serde::Deserialize;
@@ -282,12 +283,19 @@ async fn plugins(session: &Session) -> Vec<Finding> {
     #[derive(Deserialize)]
     struct Plugins {
         plugins: Vec<PluginStatus>,
+        problems: Vec<Problem>,
     }
-    let plugins = match session.ask::<Plugins>("hub.plugins", json!({})).await {
-        Ok(answer) => answer.plugins,
+    let answer = match session.ask::<Plugins>("plugins.list", json!({})).await {
+        Ok(answer) => answer,
         Err(error) => return vec![Finding::wrong(CHECK, error.message, "see above")],
     };
-    plugins.iter().map(plugin).collect()
+    let plugins = answer.plugins.iter().map(plugin);
+    let problems = answer.problems.iter().map(|problem| {
+        let advice =
+            "correct it, then run `dodona plugins reload`; `dodona plugins check` shows it";
+        Finding::wrong("roster", problem.to_string(), advice)
+    });
+    plugins.chain(problems).collect()
 }
 
 fn plugin(status: &PluginStatus) -> Finding {
@@ -306,7 +314,7 @@ fn plugin(status: &PluginStatus) -> Finding {
         PluginState::Failed | PluginState::Discovered | PluginState::Loaded => Finding::wrong(
             CHECK,
             format!("{named} is not active: {reason}"),
-            "mend the reason; its methods cannot be called until the next start",
+            "mend the reason, then run `dodona plugins reload`",
         ),
     }
 }

@@ -14,7 +14,7 @@ use super::functions;
 
 /// What a piece is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(crate) enum Language {
     Expr,
     Script,
     Template,
@@ -22,7 +22,7 @@ pub(super) enum Language {
 
 impl Language {
     /// The key that holds the source.
-    pub(super) fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Expr => "expr",
             Self::Script => "script",
@@ -32,7 +32,7 @@ impl Language {
 }
 
 /// What is the same for all pieces.
-pub(super) struct Job {
+pub(crate) struct Job {
     language: Language,
     explain: bool,
     schema: Schema,
@@ -40,7 +40,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn new(language: Language, explain: bool) -> Self {
+    pub(crate) fn new(language: Language, explain: bool) -> Self {
         Self {
             language,
             explain,
@@ -50,7 +50,7 @@ impl Job {
     }
 
     /// What a piece comes to.
-    pub(super) fn answer(&self, input: &Json) -> Json {
+    pub(crate) fn answer(&self, input: &Json) -> Json {
         let key = self.language.key();
         let Some(source) = input[key].as_str() else {
             return wrong_input(&format!("`{key}` must be a text"));

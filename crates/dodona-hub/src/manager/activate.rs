@@ -1,0 +1,312 @@
+//! Bringing one plugin to life, and letting it go.
+
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dodona_hooks::Hook;
+use dodona_plugin::{Capability, Contribution, Method, Plugin, PluginContext, StateStore};
+use dodona_proto::{HookPoint, MethodDescriptor, MethodKind, PluginName};
+use dodona_store::{Db, Durability};
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+use super::discover::{Candidate, Kind};
+use super::{Manager, Services};
+use crate::config::CapabilityMode;
+use crate::limits::PluginLimits;
+use crate::meter::Meter;
+use crate::router::{Lease, Route};
+
+/// How long a plugin may take to let go.
+const DEACTIVATION: Duration = Duration::from_secs(2);
+
+/// How long calls of a plugin that was replaced may go on before it is let go all the same.
+const LAST_CALLS: Duration = Duration::from_secs(30);
+
+/// An active plugin, with everything it brought.
+pub(crate) struct Active {
+    pub(crate) name: PluginName,
+    pub(crate) plugin: Arc<dyn Plugin>,
+    pub(crate) fingerprint: String,
+    pub(crate) routes: Vec<Arc<Route>>,
+    /// Its hooks, until they are in the registry.
+    pub(crate) hooks: Vec<Hook>,
+    /// What it did beyond its capabilities, where that is only warned about.
+    pub(crate) warnings: Vec<String>,
+    /// Cancelled once the last route is gone.
+    pub(crate) unused: CancellationToken,
+}
+
+impl Active {
+    /// Tells the plugin that the end is near.
+    pub(crate) async fn before_stop(&self) {
+        let work = async { self.plugin.before_stop().await };
+        guarded(&self.name, "before the stop", work).await;
+    }
+}
+
+/// Has a plugin do something, and goes on if it panics or hangs.
+async fn guarded(name: &PluginName, when: &str, work: impl Future<Output = ()>) {
+    let work = AssertUnwindSafe(work).catch_unwind();
+    match tokio::time::timeout(DEACTIVATION, work).await {
+        Ok(Ok(())) => {}
+        Ok(Err(_)) => tracing::error!(plugin = %name, "a plugin panicked {when}"),
+        Err(_) => tracing::error!(plugin = %name, "a plugin hangs {when}"),
+    }
+}
+
+impl Manager {
+    /// Activates a plugin and checks what it brings. If anything is wrong, nothing of it stays.
+    pub(super) async fn bring(
+        &self,
+        candidate: &Candidate,
+        plugin: &Arc<dyn Plugin>,
+        was: Option<&Active>,
+    ) -> Result<Active, String> {
+        let context = self.context(candidate);
+        let db = context.db.clone();
+        let contribution = self.contribution(plugin, context).await?;
+        let accepted = self.accept(candidate, plugin, contribution, &db).await;
+        // It believes to be active. One that was before is let go with its earlier self.
+        if accepted.is_err() && was.is_none_or(|was| !Arc::ptr_eq(&was.plugin, plugin)) {
+            let unused = CancellationToken::new();
+            let (name, plugin) = (candidate.name.clone(), Arc::clone(plugin));
+            let rejected = Retired {
+                name,
+                plugin,
+                unused,
+            };
+            rejected.deactivate().await;
+        }
+        accepted
+    }
+
+    /// Takes a contribution whole or not at all.
+    async fn accept(
+        &self,
+        candidate: &Candidate,
+        plugin: &Arc<dyn Plugin>,
+        contribution: Contribution,
+        db: &Db,
+    ) -> Result<Active, String> {
+        let Contribution {
+            methods,
+            gates,
+            mut hooks,
+            migrations,
+        } = contribution;
+        hooks.extend(gates.into_iter().map(Hook::from));
+        let warnings = self.permitted(candidate, &hooks)?;
+        let lease = Arc::new(Lease::default());
+        let unused = lease.unused.clone();
+        let routes = self.services.routes(candidate, methods, &lease)?;
+        if !migrations.is_empty() {
+            let migrated = db.migrate(migrations).await;
+            migrated.map_err(|error| with_source(&error))?;
+        }
+        Ok(Active {
+            name: candidate.name.clone(),
+            plugin: Arc::clone(plugin),
+            fingerprint: candidate.fingerprint.clone(),
+            routes,
+            hooks,
+            warnings,
+            unused,
+        })
+    }
+
+    /// Whether a plugin may have its hooks: what it may not is refused or, for a built-in and if
+    /// so configured, warned about.
+    fn permitted(&self, candidate: &Candidate, hooks: &[Hook]) -> Result<Vec<String>, String> {
+        let points: BTreeSet<HookPoint> = hooks.iter().map(Hook::point).collect();
+        let needed = points
+            .into_iter()
+            .map(|point| (point, Capability::for_hook(point)));
+        let missing = needed.filter(|(_, needed)| !candidate.capabilities.allow(needed));
+        let told: Vec<String> = missing
+            .map(|(point, needed)| {
+                format!("it has a hook at {point} without the capability `{needed}`")
+            })
+            .collect();
+        match told.first() {
+            Some(first) if self.services.enforces(candidate) => {
+                let name = &candidate.name;
+                let capability = first.rsplit('`').nth(1).unwrap_or_default();
+                Err(format!(
+                    "{first}; run `dodona plugins grant {name} {capability}`"
+                ))
+            }
+            _ => {
+                for warning in &told {
+                    tracing::warn!(plugin = %candidate.name, "{warning}");
+                }
+                Ok(told)
+            }
+        }
+    }
+
+    fn context(&self, candidate: &Candidate) -> PluginContext {
+        let Services {
+            store, data_dir, ..
+        } = &self.services;
+        let name = candidate.name.clone();
+        let file = format!("plugins/{name}/{name}.db");
+        PluginContext {
+            manifest: self.manifest(candidate),
+            settings: self.settings_of(candidate),
+            config: Arc::new(candidate.configured.raw.clone()),
+            global_config: Arc::clone(&self.services.global_config),
+            state: StateStore::new(name.clone(), Arc::clone(&self.services.state)),
+            data_dir: data_dir.join("plugins").join(name.as_str()),
+            db: store.database(&file, Durability::Full),
+            bus: Arc::clone(&self.services.bus),
+            hooks: Arc::clone(&self.hooks),
+            name,
+        }
+    }
+
+    async fn contribution(
+        &self,
+        plugin: &Arc<dyn Plugin>,
+        context: PluginContext,
+    ) -> Result<Contribution, String> {
+        let activating = AssertUnwindSafe(async { plugin.activate(context).await }).catch_unwind();
+        let timeout = self.services.config.activation_timeout;
+        match tokio::time::timeout(timeout, activating).await {
+            Ok(Ok(Ok(contribution))) => Ok(contribution),
+            Ok(Ok(Err(error))) => Err(error.to_string()),
+            Ok(Err(_)) => Err("it panicked while it was being activated".to_owned()),
+            Err(_) => Err(format!("it took longer than {timeout:?} to activate")),
+        }
+    }
+}
+
+impl Services {
+    /// Whether a plugin is held to its capabilities, or only warned about.
+    fn enforces(&self, candidate: &Candidate) -> bool {
+        let mode = self.config.capability_mode;
+        candidate.kind == Kind::External || mode == CapabilityMode::Enforce
+    }
+
+    fn routes(
+        &self,
+        candidate: &Candidate,
+        methods: Vec<Method>,
+        lease: &Arc<Lease>,
+    ) -> Result<Vec<Arc<Route>>, String> {
+        let plugin = &candidate.name;
+        let limits = Arc::new(PluginLimits::new(plugin, &self.config.limits));
+        let callable = match self.enforces(candidate) {
+            true => candidate.capabilities.callable().map(|mut plugins| {
+                plugins.insert(plugin.clone());
+                Arc::new(plugins)
+            }),
+            false => None,
+        };
+        let mut routes: Vec<Arc<Route>> = Vec::new();
+        for method in methods {
+            let descriptor = Arc::clone(method.descriptor());
+            if descriptor.name.plugin() != plugin.as_str() {
+                return Err(format!(
+                    "it brings `{}`, which belongs to another plugin",
+                    descriptor.name
+                ));
+            }
+            if routes
+                .iter()
+                .any(|route| route.descriptor().name == descriptor.name)
+            {
+                return Err(format!("it brings `{}` twice", descriptor.name));
+            }
+            objects(&descriptor)?;
+            let validator = jsonschema::validator_for(&descriptor.params).map_err(|error| {
+                format!("the schema of `{}` is not one: {error}", descriptor.name)
+            })?;
+            let result_type = descriptor.result["title"]
+                .as_str()
+                .unwrap_or("Result")
+                .into();
+            routes.push(Arc::new(Route {
+                method,
+                plugin: plugin.clone(),
+                validator,
+                result_type,
+                limits: Arc::clone(&limits),
+                meter: Meter::new(&descriptor.name),
+                callable: callable.clone(),
+                _lease: Arc::clone(lease),
+            }));
+        }
+        Ok(routes)
+    }
+}
+
+/// Parameters and results are objects; a method that was described elsewhere may not know.
+fn objects(descriptor: &MethodDescriptor) -> Result<(), String> {
+    let result = match descriptor.kind {
+        MethodKind::Unary => "result",
+        MethodKind::Streaming => "items",
+    };
+    for (schema, part) in [
+        (&descriptor.params, "parameters"),
+        (&descriptor.result, result),
+    ] {
+        if schema["type"] != "object" {
+            return Err(format!(
+                "the {part} of `{}` must be an object",
+                descriptor.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An error and what caused it, for the status line.
+fn with_source(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", with_source(source)),
+        None => error.to_string(),
+    }
+}
+
+/// A plugin whose methods can no longer be reached.
+pub(crate) struct Retired {
+    name: PluginName,
+    plugin: Arc<dyn Plugin>,
+    unused: CancellationToken,
+}
+
+impl From<Active> for Retired {
+    /// Lets go of its routes, so that only calls which run keep it.
+    fn from(active: Active) -> Self {
+        Self {
+            name: active.name,
+            plugin: active.plugin,
+            unused: active.unused,
+        }
+    }
+}
+
+impl Retired {
+    /// The instance.
+    pub(crate) fn plugin(&self) -> &Arc<dyn Plugin> {
+        &self.plugin
+    }
+
+    /// Waits until its last call has ended, but not for ever.
+    pub(crate) async fn unused(&self) {
+        let ended = tokio::time::timeout(LAST_CALLS, self.unused.cancelled()).await;
+        if ended.is_err() {
+            tracing::warn!(plugin = %self.name, "calls of a plugin that was replaced do not end");
+        }
+    }
+
+    /// Lets it go. One that panics or hangs is left behind.
+    pub(crate) async fn deactivate(self) {
+        let Self { name, plugin, .. } = self;
+        let work = async { plugin.deactivate().await };
+        guarded(&name, "in its deactivation", work).await;
+    }
+}

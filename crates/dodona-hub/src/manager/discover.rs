@@ -1,0 +1,454 @@
+//! What there is: built-ins, what the roster names, and directories.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dodona_plugin::reading::{Problem, nearest};
+use dodona_plugin::{Capabilities, Capability, Manifest, Plugin};
+use dodona_proto::{PluginName, PluginState};
+use semver::Version;
+use serde_json::json;
+
+use super::configure::{self, Configured};
+use super::dependency::Dependency;
+use super::directory::{self, Directory, DirectoryPlugin};
+use super::files;
+use super::module::Module;
+use super::roster::{self, Entry, ModuleRef, Roster};
+
+/// Where plugins are looked for.
+pub(crate) struct Sources {
+    pub(crate) modules: Vec<Module>,
+    /// The hub's own plugins, which no roster concerns.
+    pub(crate) own: Vec<Arc<dyn Plugin>>,
+    /// The user's configuration directory, if there is one.
+    pub(crate) config_dir: Option<PathBuf>,
+}
+
+/// Everything that was found, before anything of it is active.
+#[derive(Default)]
+pub(crate) struct Plan {
+    pub(crate) candidates: BTreeMap<PluginName, Candidate>,
+    pub(crate) problems: Vec<Problem>,
+    /// Whether there is a roster that cannot be read.
+    pub(crate) unreadable: bool,
+}
+
+/// What kind of thing a plugin is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Part of the hub.
+    Own,
+    /// Part of the program.
+    Builtin,
+    /// Everything else: its capabilities are enforced.
+    External,
+}
+
+/// A plugin that might be activated.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    pub(crate) name: PluginName,
+    pub(crate) kind: Kind,
+    /// As the roster would write it.
+    pub(crate) module: String,
+    pub(crate) class: Option<String>,
+    pub(crate) plugin: Option<Arc<dyn Plugin>>,
+    pub(crate) manifest: Option<Arc<Manifest>>,
+    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) capabilities: Capabilities,
+    /// What the roster grants, where it says something.
+    pub(crate) granted: Option<BTreeSet<Capability>>,
+    pub(crate) config_file: Option<PathBuf>,
+    pub(crate) configured: Configured,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) rules: Vec<PathBuf>,
+    /// Changes exactly when activating it anew would make a difference.
+    pub(crate) fingerprint: String,
+    /// Why it is not to be activated.
+    pub(crate) refused: Option<(PluginState, String)>,
+    /// What is wrong in its files, in full.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Candidate {
+    fn new(name: PluginName, kind: Kind, module: String) -> Self {
+        Self {
+            name,
+            kind,
+            module,
+            class: None,
+            plugin: None,
+            manifest: None,
+            dependencies: Vec::new(),
+            capabilities: Capabilities::All,
+            granted: None,
+            config_file: None,
+            configured: Configured::default(),
+            directory: None,
+            rules: Vec::new(),
+            fingerprint: String::new(),
+            refused: None,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Its version, once known.
+    pub(crate) fn version(&self) -> Option<String> {
+        let manifest = self.manifest.as_ref();
+        manifest.map(|manifest| manifest.version.to_string())
+    }
+
+    /// Keeps the first reason.
+    fn refuse(&mut self, state: PluginState, reason: impl Into<String>) {
+        self.refused.get_or_insert((state, reason.into()));
+    }
+
+    /// Refuses it for what is wrong in its files.
+    fn faulty(&mut self, problems: Vec<Problem>) {
+        self.refuse(PluginState::Failed, briefly(&problems));
+        self.problems.extend(problems);
+    }
+}
+
+impl Sources {
+    /// What picks a built-in plugin among those of its module, where there are several.
+    pub(crate) fn class_of(&self, name: &PluginName) -> Option<String> {
+        let several = self
+            .modules
+            .iter()
+            .filter(|module| module.exports.len() > 1);
+        let mut exports = several.flat_map(|module| &module.exports);
+        let found = exports.find(|export| export.plugin.name() == name.as_str());
+        found.map(|export| export.class.clone())
+    }
+
+    /// Reads the roster. Without one, or without a configuration directory, it says nothing.
+    pub(crate) fn load_roster(&self) -> Roster {
+        let Some(dir) = &self.config_dir else {
+            return Roster::default();
+        };
+        let path = dir.join(roster::FILE);
+        let shown = path.display().to_string();
+        match files::read(&path) {
+            Ok(Some(text)) => Roster::parse(&shown, &text),
+            Ok(None) => Roster::default(),
+            Err(why) => Roster::unreadable(&shown, why),
+        }
+    }
+
+    /// Finds every plugin there is. What is wrong with one concerns that one.
+    pub(crate) fn discover(&self, roster: Roster) -> Plan {
+        let mut plan = Plan {
+            problems: roster.problems,
+            unreadable: roster.unreadable,
+            ..Plan::default()
+        };
+        for plugin in &self.own {
+            self.own(&mut plan, plugin);
+        }
+        for (name, entry) in roster.entries {
+            self.entry(&mut plan, name, entry);
+        }
+        for module in &self.modules {
+            for export in &module.exports {
+                let name = export.plugin.name();
+                if plan.candidates.contains_key(name) {
+                    continue;
+                }
+                if let Ok(name) = PluginName::new(name) {
+                    let entry = builtin_entry(&module.name, &export.class);
+                    let candidate = self.load(name.clone(), entry, false);
+                    plan.candidates.insert(name, candidate);
+                }
+            }
+        }
+        self.directories(&mut plan);
+        plan
+    }
+
+    fn own(&self, plan: &mut Plan, plugin: &Arc<dyn Plugin>) {
+        let Ok(name) = PluginName::new(plugin.name()) else {
+            return;
+        };
+        let mut candidate = Candidate::new(name.clone(), Kind::Own, format!("builtin:{name}"));
+        described(&mut candidate, plugin);
+        candidate.plugin = Some(Arc::clone(plugin));
+        plan.candidates.insert(name, candidate);
+    }
+
+    fn entry(&self, plan: &mut Plan, name: PluginName, entry: Result<Entry, Problem>) {
+        if plan.candidates.contains_key(&name) {
+            let message = format!("`{name}` is part of the hub; its entry is passed over");
+            let path = self.config_dir.as_deref().unwrap_or(Path::new(""));
+            let path = path.join(roster::FILE).display().to_string();
+            plan.problems.push(Problem::of_file(path, message));
+            return;
+        }
+        let candidate = match entry {
+            Ok(entry) => self.load(name.clone(), entry, true),
+            Err(problem) => {
+                let mut bad = Candidate::new(name.clone(), Kind::External, String::new());
+                bad.refuse(PluginState::Failed, problem.brief());
+                bad
+            }
+        };
+        plan.candidates.insert(name, candidate);
+    }
+
+    /// Directories below the user's `plugins` need no entry.
+    fn directories(&self, plan: &mut Plan) {
+        let Some(dir) = &self.config_dir else { return };
+        let (found, problems) = directory::find(&dir.join("plugins"));
+        plan.problems.extend(problems);
+        for (name, path) in found {
+            match plan.candidates.get(&name) {
+                Some(known) if known.directory.as_deref().is_some_and(|d| same(d, &path)) => {}
+                // An entry with a fault is told already.
+                Some(known) if known.module.is_empty() => {}
+                Some(known) => plan.problems.push(
+                    Problem::of_file(
+                        path.display().to_string(),
+                        format!("`{name}` is `{}` already; this is not loaded", known.module),
+                    )
+                    .hint("give it another name, in its manifest too"),
+                ),
+                None => {
+                    let entry = Entry {
+                        enabled: true,
+                        module: ModuleRef::Dir(format!("plugins/{name}")),
+                        class: None,
+                        dependencies: Vec::new(),
+                        capabilities: None,
+                        config_file: None,
+                    };
+                    let mut candidate = self.load(name.clone(), entry, false);
+                    if plan.unreadable {
+                        candidate.refused = None;
+                        candidate.refuse(
+                            PluginState::Failed,
+                            "`plugins.toml` cannot be read, so nothing says what it may do; \
+                             run `dodona plugins check`",
+                        );
+                    }
+                    plan.candidates.insert(name, candidate);
+                }
+            }
+        }
+    }
+
+    /// What an entry comes to.
+    fn load(&self, name: PluginName, entry: Entry, written: bool) -> Candidate {
+        let kind = match entry.module {
+            ModuleRef::Builtin(_) => Kind::Builtin,
+            _ => Kind::External,
+        };
+        let mut candidate = Candidate::new(name, kind, entry.module.to_string());
+        candidate.class = entry.class.clone().filter(|_| written);
+        candidate.granted = entry.capabilities.clone();
+        match &entry.module {
+            ModuleRef::Builtin(module) => self.builtin(&mut candidate, module, &entry),
+            ModuleRef::Dir(path) => self.directory(&mut candidate, path),
+            ModuleRef::Mcp(_) => {
+                let reason = "MCP servers come with a later version";
+                candidate.refuse(PluginState::Failed, reason);
+            }
+        }
+        for dependency in &entry.dependencies {
+            candidate
+                .dependencies
+                .retain(|known| known.plugin != dependency.plugin);
+            candidate.dependencies.push(dependency.clone());
+        }
+        self.configure(&mut candidate, &entry);
+        if !entry.enabled {
+            let name = &candidate.name;
+            let reason = format!("disabled in plugins.toml; run `dodona plugins enable {name}`");
+            candidate.refused = Some((PluginState::Disabled, reason));
+        }
+        candidate.fingerprint = fingerprint(&candidate);
+        candidate
+    }
+
+    fn builtin(&self, candidate: &mut Candidate, module: &str, entry: &Entry) {
+        let Some(found) = self.modules.iter().find(|known| known.name == module) else {
+            let names = self.modules.iter().map(|known| known.name.as_str());
+            let hint = match nearest(module, names) {
+                Some(near) => format!("; did you mean `builtin:{near}`?"),
+                None => String::new(),
+            };
+            let reason = format!("there is no module `builtin:{module}`{hint}");
+            return candidate.refuse(PluginState::Failed, reason);
+        };
+        let export = match found.resolve(entry.class.as_deref()) {
+            Ok(export) => export,
+            Err(reason) => return candidate.refuse(PluginState::Failed, reason),
+        };
+        if export.plugin.name() != candidate.name.as_str() {
+            let reason = format!(
+                "`{}` is the plugin `{}`; name the entry `[plugin.{}]`",
+                candidate.module,
+                export.plugin.name(),
+                export.plugin.name()
+            );
+            return candidate.refuse(PluginState::Failed, reason);
+        }
+        described(candidate, &export.plugin);
+        candidate.capabilities = match &entry.capabilities {
+            Some(these) => Capabilities::Only(these.clone()),
+            None => Capabilities::All,
+        };
+        candidate.plugin = Some(Arc::clone(&export.plugin));
+    }
+
+    fn directory(&self, candidate: &mut Candidate, path: &str) {
+        let path = match (Path::new(path).is_absolute(), &self.config_dir) {
+            // The roster is the user's own, so it may name any place in full.
+            (true, _) => PathBuf::from(path),
+            (false, Some(config)) => match files::below(config, path) {
+                Ok(path) => path,
+                Err(reason) => return candidate.refuse(PluginState::Failed, reason),
+            },
+            (false, None) => return,
+        };
+        candidate.directory = Some(path.clone());
+        let directory = match Directory::read(&path) {
+            Ok(directory) => directory,
+            Err(problems) => return candidate.faulty(problems),
+        };
+        let manifest = &directory.manifest;
+        candidate.manifest = Some(Arc::clone(manifest));
+        candidate.rules = directory.rules.clone();
+        candidate.capabilities = Capabilities::Only(effective(candidate, manifest));
+        if manifest.id != candidate.name {
+            let reason = format!(
+                "manifest.toml says `id = \"{}\"`, and the plugin is named `{}`; make them the same",
+                manifest.id, candidate.name
+            );
+            candidate.refuse(PluginState::Failed, reason);
+        }
+        if let Some(reason) = directory.unsupported() {
+            candidate.refuse(PluginState::Failed, reason);
+        }
+        if let Some(reason) = ungranted(candidate, manifest) {
+            candidate.refuse(PluginState::Failed, reason);
+        }
+        candidate.plugin = Some(Arc::new(DirectoryPlugin::new(Arc::clone(manifest))));
+    }
+
+    fn configure(&self, candidate: &mut Candidate, entry: &Entry) {
+        let (Some(dir), Some(manifest)) = (&self.config_dir, &candidate.manifest) else {
+            return;
+        };
+        let usual = || format!("plugins/{}.toml", candidate.name);
+        let relative = entry.config_file.clone().unwrap_or_else(usual);
+        let path = match files::below(dir, &relative) {
+            Ok(path) => path,
+            Err(reason) => return candidate.refuse(PluginState::Failed, reason),
+        };
+        match configure::read(&path, &manifest.settings) {
+            Ok(configured) => candidate.configured = configured,
+            Err(problems) => candidate.faulty(problems),
+        }
+        candidate.config_file = Some(path);
+    }
+}
+
+/// What a built-in says about itself, as a manifest.
+fn described(candidate: &mut Candidate, plugin: &Arc<dyn Plugin>) {
+    let version = match Version::parse(plugin.version()) {
+        Ok(version) => version,
+        Err(error) => {
+            let reason = format!("its version `{}` is not one: {error}", plugin.version());
+            return candidate.refuse(PluginState::Failed, reason);
+        }
+    };
+    for text in plugin.dependencies() {
+        match text.parse() {
+            Ok(dependency) => candidate.dependencies.push(dependency),
+            Err(why) => candidate.refuse(PluginState::Failed, why),
+        }
+    }
+    candidate.manifest = Some(Arc::new(Manifest {
+        description: plugin.description().to_owned(),
+        settings: plugin.settings(),
+        ..Manifest::bare(candidate.name.clone(), version)
+    }));
+}
+
+fn builtin_entry(module: &str, class: &str) -> Entry {
+    Entry {
+        enabled: true,
+        module: ModuleRef::Builtin(module.to_owned()),
+        class: Some(class.to_owned()),
+        dependencies: Vec::new(),
+        capabilities: None,
+        config_file: None,
+    }
+}
+
+/// What a manifest uses and the roster grants.
+fn effective(candidate: &Candidate, manifest: &Manifest) -> BTreeSet<Capability> {
+    let uses = manifest.uses.iter().map(|used| used.capability.clone());
+    let granted = candidate.granted.as_ref();
+    uses.filter(|used| granted.is_some_and(|granted| granted.contains(used)))
+        .collect()
+}
+
+/// What a manifest uses and the roster does not grant.
+fn ungranted(candidate: &Candidate, manifest: &Manifest) -> Option<String> {
+    let missing: Vec<_> = manifest
+        .uses
+        .iter()
+        .filter(|used| !candidate.capabilities.allow(&used.capability))
+        .collect();
+    let first = missing.first()?;
+    let names: Vec<String> = missing
+        .iter()
+        .map(|used| used.capability.to_string())
+        .collect();
+    let what = match names.as_slice() {
+        [one] => format!("capability `{one}` not granted"),
+        many => format!("capabilities `{}` not granted", many.join("`, `")),
+    };
+    Some(format!(
+        "manifest.toml:{}: {what}; run `dodona plugins grant {} {}`",
+        first.line,
+        candidate.name,
+        names.join(" ")
+    ))
+}
+
+/// The first problem, and how many more there are.
+fn briefly(problems: &[Problem]) -> String {
+    let first = problems.first().map(Problem::brief).unwrap_or_default();
+    match problems.len() {
+        0 | 1 => first,
+        count => format!(
+            "{first} (and {} more; run `dodona plugins check`)",
+            count - 1
+        ),
+    }
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(a) == real(b)
+}
+
+fn fingerprint(candidate: &Candidate) -> String {
+    let rules = candidate.rules.iter().map(|path| {
+        let text = files::read(path).ok().flatten();
+        json!([path, text])
+    });
+    dodona_plugin::schema_hash(&json!({
+        "module": candidate.module,
+        "class": candidate.class,
+        "manifest": candidate.manifest.as_deref(),
+        "dependencies": candidate.dependencies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "capabilities": format!("{:?}", candidate.capabilities),
+        "config": candidate.configured.raw,
+        "rules": rules.collect::<Vec<_>>(),
+    }))
+}

@@ -1,0 +1,336 @@
+//! `plugins.toml`: which plugins there are, and what they may do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dodona_plugin::Capability;
+use dodona_plugin::manifest::stays_inside;
+use dodona_plugin::reading::{Key, Problem, Reading};
+use dodona_proto::PluginName;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::dependency::Dependency;
+
+/// The roster's file below the configuration directory.
+pub(crate) const FILE: &str = "plugins.toml";
+
+/// What the roster says. What is wrong with one entry concerns that entry alone.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    pub(crate) entries: BTreeMap<PluginName, Result<Entry, Problem>>,
+    /// Everything that is wrong, those of the entries included.
+    pub(crate) problems: Vec<Problem>,
+    /// Whether it could not be read at all.
+    pub(crate) unreadable: bool,
+}
+
+/// `[plugin.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) enabled: bool,
+    pub(crate) module: ModuleRef,
+    pub(crate) class: Option<String>,
+    pub(crate) dependencies: Vec<Dependency>,
+    /// `None` where it says nothing.
+    pub(crate) capabilities: Option<BTreeSet<Capability>>,
+    pub(crate) config_file: Option<String>,
+}
+
+/// Where a plugin comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ModuleRef {
+    /// `builtin:NAME`: a module of the program.
+    Builtin(String),
+    /// `dir:PATH`: a directory with a manifest.
+    Dir(String),
+    /// `mcp:…`: an MCP server.
+    Mcp(String),
+}
+
+impl std::fmt::Display for ModuleRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Builtin(name) => write!(f, "builtin:{name}"),
+            Self::Dir(path) => write!(f, "dir:{path}"),
+            Self::Mcp(server) => write!(f, "mcp:{server}"),
+        }
+    }
+}
+
+const KEYS: [&str; 6] = [
+    "enabled",
+    "module",
+    "class",
+    "dependencies",
+    "capabilities",
+    "config_file",
+];
+
+impl Roster {
+    /// Reads a roster. A text that is no TOML is a roster that says nothing.
+    pub(crate) fn parse(path: &str, text: &str) -> Self {
+        let mut reading = Reading::new(path, text);
+        let mut roster = Self::default();
+        match reading.parse() {
+            Some(whole) => roster.whole(&mut reading, &whole),
+            None => roster.unreadable = true,
+        }
+        roster.problems = reading.into_problems();
+        roster
+    }
+
+    /// A roster that is there and cannot be read.
+    pub(crate) fn unreadable(path: &str, why: String) -> Self {
+        Self {
+            problems: vec![Problem::of_file(path, why)],
+            unreadable: true,
+            ..Self::default()
+        }
+    }
+
+    fn whole<'t>(&mut self, reading: &mut Reading<'t>, whole: &DeTable<'t>) {
+        for (key, value) in whole {
+            if key.get_ref() != "plugin" {
+                reading.unknown(key, &["plugin"]);
+                continue;
+            }
+            let Some(plugins) = reading.table("plugin", value) else {
+                continue;
+            };
+            for (name, value) in plugins {
+                self.entry(reading, name, value);
+            }
+        }
+    }
+
+    fn entry<'t>(
+        &mut self,
+        reading: &mut Reading<'t>,
+        key: &Key<'t>,
+        value: &Spanned<DeValue<'t>>,
+    ) {
+        let name = match PluginName::new(key.get_ref()) {
+            Ok(name) => name,
+            Err(error) => return reading.fault(key.span(), error.to_string()),
+        };
+        let before = reading.count();
+        let table = reading.table(&format!("plugin.{name}"), value);
+        let entry = table.and_then(|table| fields(reading, &name, table, key));
+        let first = reading.since(before).first().cloned();
+        let outcome = match (entry, first) {
+            (Some(entry), None) => Ok(entry),
+            (_, Some(problem)) => Err(problem),
+            (None, None) => return,
+        };
+        self.entries.insert(name, outcome);
+    }
+}
+
+/// Reads what stands below `[plugin.NAME]`.
+fn fields<'t>(
+    reading: &mut Reading<'t>,
+    name: &PluginName,
+    table: &DeTable<'t>,
+    header: &Key<'t>,
+) -> Option<Entry> {
+    let (mut enabled, mut module) = (None, None);
+    let (mut class, mut config_file) = (None, None);
+    let (mut dependencies, mut capabilities) = (Vec::new(), None);
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "enabled" => enabled = reading.boolean("enabled", value),
+            "module" => module = module_ref(reading, value),
+            "class" => class = reading.text("class", value),
+            "dependencies" => dependencies = needs(reading, name, value),
+            "capabilities" => capabilities = Some(granted(reading, value)),
+            "config_file" => config_file = inside(reading, value),
+            _ => reading.unknown(key, &KEYS),
+        }
+    }
+    for missing in ["enabled", "module"] {
+        if !table.iter().any(|(key, _)| key.get_ref() == missing) {
+            reading.fault(
+                header.span(),
+                format!("`[plugin.{name}]` has no `{missing}`"),
+            );
+        }
+    }
+    Some(Entry {
+        enabled: enabled?,
+        module: module?,
+        class,
+        dependencies,
+        capabilities,
+        config_file,
+    })
+}
+
+fn module_ref(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<ModuleRef> {
+    let text = reading.text("module", value)?;
+    match text.split_once(':') {
+        Some(("builtin", name)) if !name.is_empty() => Some(ModuleRef::Builtin(name.to_owned())),
+        Some(("dir", path)) if !path.is_empty() => Some(ModuleRef::Dir(path.to_owned())),
+        Some(("mcp", server)) if !server.is_empty() => Some(ModuleRef::Mcp(server.to_owned())),
+        _ => {
+            reading.fault_with(
+                value.span(),
+                format!("`{text}` is no module"),
+                "write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`",
+            );
+            None
+        }
+    }
+}
+
+fn needs(
+    reading: &mut Reading<'_>,
+    name: &PluginName,
+    value: &Spanned<DeValue<'_>>,
+) -> Vec<Dependency> {
+    let mut dependencies: Vec<Dependency> = Vec::new();
+    for text in reading.texts("dependencies", value) {
+        match text.get_ref().parse::<Dependency>() {
+            Ok(dependency) if dependency.plugin == *name => {
+                reading.fault(text.span(), format!("`{name}` cannot depend on itself"));
+            }
+            Ok(dependency) if dependencies.iter().any(|d| d.plugin == dependency.plugin) => {
+                let message = format!("`{}` is named twice", dependency.plugin);
+                reading.fault(text.span(), message);
+            }
+            Ok(dependency) => dependencies.push(dependency),
+            Err(why) => reading.fault(text.span(), why),
+        }
+    }
+    dependencies
+}
+
+fn granted(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> BTreeSet<Capability> {
+    let mut capabilities = BTreeSet::new();
+    for text in reading.texts("capabilities", value) {
+        match text.get_ref().parse() {
+            Ok(capability) => {
+                capabilities.insert(capability);
+            }
+            Err(error) => reading.fault(text.span(), format!("{error}")),
+        }
+    }
+    capabilities
+}
+
+fn inside(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<String> {
+    let path = reading.text("config_file", value)?;
+    if stays_inside(&path) {
+        return Some(path);
+    }
+    reading.fault_with(
+        value.span(),
+        "`config_file` leads out of the configuration directory",
+        "name a file below it, without `..`",
+    );
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<String> {
+        let roster = Roster::parse("plugins.toml", text);
+        roster.problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_seeds_roster_is_read() {
+        let text = r#"
+            [plugin.manual_persona_creator]
+            enabled = true
+            module = "dir:plugins/persona"
+            class = "ManualPersonaCreatorPlugin"
+            dependencies = ["vault >= 1.2"]
+            capabilities = ["tool_registry", "prompt", "preload"]
+            config_file = "plugins/manual_persona_creator.toml"
+
+            [plugin.gui_server]
+            enabled = false
+            module = "builtin:gui"
+            dependencies = []
+            capabilities = ["daemon_server"]
+        "#;
+        let roster = Roster::parse("plugins.toml", text);
+        assert_eq!(roster.problems, []);
+        let persona = roster.entries["manual_persona_creator"].as_ref().unwrap();
+        assert_eq!(persona.module.to_string(), "dir:plugins/persona");
+        assert_eq!(persona.dependencies[0].to_string(), "vault >=1.2");
+        assert_eq!(persona.capabilities.as_ref().unwrap().len(), 3);
+        assert!(!roster.entries["gui_server"].as_ref().unwrap().enabled);
+    }
+
+    #[test]
+    fn one_bad_entry_fails_alone_and_every_fault_has_its_place() {
+        let text = r#"colour = "red"
+[plugin.good]
+enabled = true
+module = "builtin:good"
+
+[plugin.text]
+enabled = "false"
+module = "builtin:x"
+
+[plugin.typo]
+enabeld = true
+module = "builtin:x"
+
+[plugin.self]
+enabled = true
+module = "builtin:x"
+dependencies = ["self >= 1", "a", "a", "b sometime"]
+
+[plugin.out]
+enabled = true
+module = "file:/x"
+config_file = "../../etc/passwd"
+capabilities = ["promt"]
+
+[plugin."../../up"]
+enabled = true
+[plugin."a/b"]
+enabled = true
+[plugin]
+flat = true
+"#;
+        let roster = Roster::parse("plugins.toml", text);
+        assert!(roster.entries["good"].is_ok());
+        for bad in ["text", "typo", "self", "out", "flat"] {
+            assert!(roster.entries[bad].is_err(), "{bad}");
+        }
+        assert_eq!(
+            told(text),
+            [
+                "plugins.toml:1:1: there is no key `colour` (there is plugin)",
+                "plugins.toml:7:11: `enabled` must be true or false, not a string (write `enabled = false` without quotes)",
+                "plugins.toml:11:1: there is no key `enabeld` (did you mean `enabled`?)",
+                "plugins.toml:10:9: `[plugin.typo]` has no `enabled`",
+                "plugins.toml:17:17: `self` cannot depend on itself",
+                "plugins.toml:17:35: `a` is named twice",
+                "plugins.toml:17:40: `sometime` is no version requirement such as `>= 1.2`: unexpected character 's' while parsing major version number",
+                "plugins.toml:21:10: `file:/x` is no module (write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`)",
+                "plugins.toml:22:15: `config_file` leads out of the configuration directory (name a file below it, without `..`)",
+                "plugins.toml:23:17: there is no capability `promt`; did you mean `prompt`?",
+                "plugins.toml:25:9: `../../up` has `.`: names are lower-case letters, digits, `_` and `-`, and begin with a letter",
+                "plugins.toml:27:9: `a/b` has `/`: names are lower-case letters, digits, `_` and `-`, and begin with a letter",
+                "plugins.toml:30:8: `plugin.flat` is a table, not a boolean (write `[plugin.flat]` and its keys below)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_toml_or_has_a_plugin_twice_is_a_roster_that_says_nothing() {
+        let entry = "[plugin.a]\nenabled = true\nmodule = \"builtin:a\"\n";
+        for text in ["[plugin.a\n", &format!("{entry}{entry}"), "plugin = ["] {
+            let roster = Roster::parse("plugins.toml", text);
+            assert!(roster.unreadable && roster.entries.is_empty(), "{text}");
+            assert_eq!(roster.problems.len(), 1);
+            assert!(roster.problems[0].place.is_some(), "{text}");
+        }
+    }
+}

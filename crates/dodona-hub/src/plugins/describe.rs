@@ -1,0 +1,176 @@
+//! What is told about plugins.
+
+use std::collections::BTreeMap;
+
+use dodona_hooks::Hooks;
+use dodona_plugin::{CallError, Capabilities, Capability, ErrorCode};
+use dodona_proto::{PluginName, PluginState, PluginStatus, UserId};
+
+use super::types::{
+    InfoResult, ListResult, OrderResult, Ordered, ReloadResult, SettingInfo, TraceParams,
+    TraceResult,
+};
+use crate::hub::Core;
+use crate::manager::{Candidate, Plan, ROSTER, Reloaded, View};
+
+pub(super) fn list(core: &Core, view: &View) -> ListResult {
+    ListResult {
+        plugins: view.statuses.values().cloned().collect(),
+        problems: view.problems.clone(),
+        roster: core.manager.config_dir().map(|dir| dir.join(ROSTER)),
+    }
+}
+
+/// What was found, as far as that can be told without activating it.
+pub(super) fn plan(core: &Core, plan: Plan) -> ListResult {
+    let status = |candidate: &Candidate| {
+        let (state, reason) = match &candidate.refused {
+            Some((state, reason)) => (*state, Some(reason.clone())),
+            None => (PluginState::Loaded, None),
+        };
+        PluginStatus {
+            name: candidate.name.clone(),
+            state,
+            reason,
+            version: candidate.version(),
+        }
+    };
+    let plugins = plan.candidates.values().map(status).collect();
+    let mut problems = plan.problems;
+    for candidate in plan.candidates.values() {
+        problems.extend(candidate.problems.iter().cloned());
+    }
+    ListResult {
+        plugins,
+        problems,
+        roster: core.manager.config_dir().map(|dir| dir.join(ROSTER)),
+    }
+}
+
+pub(super) fn order(view: &View) -> OrderResult {
+    let ordered = view.order.iter().filter_map(|name| {
+        let candidate = view.candidates.get(name)?;
+        let state = view.statuses.get(name)?.state;
+        Some(Ordered {
+            name: name.clone(),
+            state,
+            needs: needs(candidate),
+        })
+    });
+    OrderResult {
+        plugins: ordered.collect(),
+    }
+}
+
+pub(super) fn reloaded(reloaded: Reloaded, view: &View) -> ReloadResult {
+    let Reloaded {
+        activated,
+        deactivated,
+        kept,
+        refused,
+    } = reloaded;
+    ReloadResult {
+        activated,
+        deactivated,
+        kept,
+        refused,
+        problems: view.problems.clone(),
+    }
+}
+
+pub(super) fn info(core: &Core, view: &View, candidate: &Candidate, user: &UserId) -> InfoResult {
+    let name = &candidate.name;
+    let unknown = || PluginStatus {
+        name: name.clone(),
+        state: PluginState::Discovered,
+        reason: None,
+        version: candidate.version(),
+    };
+    let snapshot = core.snapshot.load();
+    let routes = snapshot.routes.values();
+    let mut methods: Vec<String> = routes
+        .filter(|route| route.plugin == *name)
+        .map(|route| route.descriptor().name.to_string())
+        .collect();
+    methods.sort();
+    let manifest = candidate.manifest.as_deref();
+    let hooks = snapshot.hooks.list();
+    let hooks = hooks.iter().filter(|hook| hook.plugin == *name);
+    let uses = manifest.map(|manifest| manifest.uses.iter().map(|used| used.capability.clone()));
+    InfoResult {
+        status: view.statuses.get(name).cloned().unwrap_or_else(unknown),
+        description: manifest.map(|m| m.description.clone()).unwrap_or_default(),
+        module: candidate.module.clone(),
+        class: candidate.class.clone(),
+        directory: candidate.directory.clone(),
+        config_file: candidate.config_file.clone(),
+        needs: needs(candidate),
+        requires: manifest.map(|m| m.requires.clone()).unwrap_or_default(),
+        uses: uses.map(Iterator::collect).unwrap_or_default(),
+        granted: granted(candidate),
+        methods,
+        hooks: hooks.map(|hook| hook.hook.to_string()).collect(),
+        rules: candidate.rules.clone(),
+        settings: settings(core, candidate, user),
+        code: manifest.and_then(|manifest| manifest.code.clone()),
+        warnings: view.warnings.get(name).cloned().unwrap_or_default(),
+        problems: candidate.problems.clone(),
+    }
+}
+
+/// What can be set, and what holds for a user.
+pub(super) fn settings(
+    core: &Core,
+    candidate: &Candidate,
+    user: &UserId,
+) -> BTreeMap<String, SettingInfo> {
+    let settings = core.manager.settings_of(candidate);
+    let (common, mut mine) = (settings.values(), settings.of(user));
+    let told = settings.declared().iter().map(|(name, setting)| {
+        let value = mine.remove(name).unwrap_or_default();
+        let info = SettingInfo {
+            own: common.get(name) != Some(&value),
+            setting: setting.clone(),
+            value,
+        };
+        (name.clone(), info)
+    });
+    told.collect()
+}
+
+pub(super) fn trace(hooks: &Hooks, p: &TraceParams) -> Result<TraceResult, CallError> {
+    let wanted = |plugin: &PluginName| p.plugin.as_ref().is_none_or(|wanted| wanted == plugin);
+    let infos = hooks.list();
+    let infos = infos.iter().filter(|info| wanted(&info.plugin));
+    // All there are, so that another plugin's do not crowd out the one that is asked about.
+    let records = hooks.recent(usize::MAX);
+    let mut records: Vec<_> = records.iter().filter(|run| wanted(&run.plugin)).collect();
+    records.drain(..records.len().saturating_sub(p.limit));
+    let unwritable =
+        |error| CallError::new(ErrorCode::Internal, "what hooks did cannot be written").log(error);
+    Ok(TraceResult {
+        hooks: infos
+            .map(serde_json::to_value)
+            .collect::<Result<_, _>>()
+            .map_err(unwritable)?,
+        runs: records
+            .into_iter()
+            .map(serde_json::to_value)
+            .collect::<Result<_, _>>()
+            .map_err(unwritable)?,
+    })
+}
+
+fn needs(candidate: &Candidate) -> Vec<String> {
+    let needs = candidate.dependencies.iter();
+    needs.map(ToString::to_string).collect()
+}
+
+/// What the roster grants; `None` is everything.
+fn granted(candidate: &Candidate) -> Option<Vec<Capability>> {
+    match (&candidate.granted, &candidate.capabilities) {
+        (Some(these), _) => Some(these.iter().cloned().collect()),
+        (None, Capabilities::All) => None,
+        (None, Capabilities::Only(_)) => Some(Vec::new()),
+    }
+}

@@ -1,0 +1,242 @@
+//! The plugin `plugins`: looking after plugins, from any surface.
+
+mod describe;
+mod types;
+
+use std::sync::{Arc, Weak};
+
+use dodona_plugin::activation::Activating;
+use dodona_plugin::reading::nearest;
+use dodona_plugin::{
+    CallCtx, CallError, Contribution, ErrorCode, NoParams, Plugin, PluginContext, plugin,
+};
+use dodona_proto::{PluginName, PluginStatus};
+
+use crate::hub::Core;
+use crate::manager::{Candidate, Change, View};
+use types::{
+    CapabilityParams, InfoResult, ListResult, OrderResult, PluginParams, ReloadResult, SetParams,
+    SetResult, SettingsParams, SettingsResult, TraceParams, TraceResult, UnsetParams,
+};
+
+/// Its name among the plugins.
+pub(crate) fn name() -> PluginName {
+    PluginName::new("plugins").expect("a constant name")
+}
+
+/// The plugin. It holds the hub weakly: the hub holds it.
+pub(crate) struct PluginsPlugin {
+    core: Weak<Core>,
+}
+
+impl PluginsPlugin {
+    pub(crate) fn new(core: Weak<Core>) -> Self {
+        Self { core }
+    }
+}
+
+impl Plugin for PluginsPlugin {
+    fn name(&self) -> &str {
+        "plugins"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn description(&self) -> &str {
+        "Lists, enables, configures and reloads plugins."
+    }
+
+    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+        let methods = Arc::new(PluginsMethods {
+            core: self.core.clone(),
+        })
+        .plugin_methods();
+        Box::pin(async { Ok(Contribution::new().methods(methods?)) })
+    }
+}
+
+struct PluginsMethods {
+    core: Weak<Core>,
+}
+
+impl PluginsMethods {
+    fn core(&self) -> Result<Arc<Core>, CallError> {
+        self.core
+            .upgrade()
+            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
+    }
+
+    /// Changes the roster, loads it anew, and tells how the plugin is then.
+    async fn change(&self, name: &PluginName, change: Change) -> Result<PluginStatus, CallError> {
+        let core = self.core()?;
+        core.manager.change(name, change).await?;
+        let reloaded = core.manager.reload(&core.snapshot).await;
+        if let Some(refused) = reloaded.refused {
+            return Err(CallError::new(ErrorCode::InvalidRequest, refused)
+                .hint("correct the roster, then run `dodona plugins reload`"));
+        }
+        let view = core.manager.view();
+        let status = view.statuses.get(name).cloned();
+        status.ok_or_else(|| missing(&view, name))
+    }
+}
+
+#[plugin(name = "plugins")]
+impl PluginsMethods {
+    /// Lists the plugins: where each is in its life, and why; and what is wrong in the roster and
+    /// in plugins' files.
+    #[method(scope = "plugins:read")]
+    async fn list(&self, _ctx: &CallCtx) -> Result<ListResult, CallError> {
+        let core = self.core()?;
+        Ok(describe::list(&core, &core.manager.view()))
+    }
+
+    /// Tells everything about a plugin: what it needs, may do, brings and can be set to.
+    #[method(scope = "plugins:read")]
+    async fn info(&self, ctx: &CallCtx, p: PluginParams) -> Result<InfoResult, CallError> {
+        let core = self.core()?;
+        let view = core.manager.view();
+        let candidate = known(&view, &p.plugin)?;
+        Ok(describe::info(&core, &view, candidate, &ctx.principal.user))
+    }
+
+    /// Reads the roster and all plugins' files anew and tells what is wrong with them, and what
+    /// would be active. Nothing changes.
+    #[method(scope = "plugins:read")]
+    async fn check(&self, _ctx: &CallCtx, _p: NoParams) -> Result<ListResult, CallError> {
+        let core = self.core()?;
+        let plan = core.manager.plan().await;
+        Ok(describe::plan(&core, plan))
+    }
+
+    /// Lists the plugins in the order in which they are activated, with what each needs.
+    #[method(scope = "plugins:read")]
+    async fn order(&self, _ctx: &CallCtx) -> Result<OrderResult, CallError> {
+        Ok(describe::order(&self.core()?.manager.view()))
+    }
+
+    /// Reads the roster and all plugins' files anew, and activates what is new or changed while
+    /// calls go on. A roster that cannot be read changes nothing.
+    #[method(scope = "plugins:admin", mutates)]
+    async fn reload(&self, _ctx: &CallCtx) -> Result<ReloadResult, CallError> {
+        let core = self.core()?;
+        let reloaded = core.manager.reload(&core.snapshot).await;
+        Ok(describe::reloaded(reloaded, &core.manager.view()))
+    }
+
+    /// Writes into the roster that a plugin is to be active, and activates it.
+    #[method(scope = "plugins:admin", mutates)]
+    async fn enable(&self, _ctx: &CallCtx, p: PluginParams) -> Result<PluginStatus, CallError> {
+        self.change(&p.plugin, Change::Enabled(true)).await
+    }
+
+    /// Writes into the roster that a plugin is not to be active, and lets it go.
+    #[method(scope = "plugins:admin", mutates)]
+    async fn disable(&self, _ctx: &CallCtx, p: PluginParams) -> Result<PluginStatus, CallError> {
+        self.change(&p.plugin, Change::Enabled(false)).await
+    }
+
+    /// Writes into the roster what a plugin may do in addition.
+    #[method(scope = "plugins:admin", mutates)]
+    async fn grant(&self, _ctx: &CallCtx, p: CapabilityParams) -> Result<PluginStatus, CallError> {
+        self.change(&p.plugin, Change::Grant(p.capabilities)).await
+    }
+
+    /// Writes into the roster what a plugin may no longer do.
+    #[method(scope = "plugins:admin", mutates)]
+    async fn revoke(&self, _ctx: &CallCtx, p: CapabilityParams) -> Result<PluginStatus, CallError> {
+        self.change(&p.plugin, Change::Revoke(p.capabilities)).await
+    }
+
+    /// Lists the hooks in the order in which they run, with how often they did, and what they
+    /// changed, wanted or failed at of late.
+    #[method(scope = "plugins:read")]
+    async fn trace(&self, _ctx: &CallCtx, p: TraceParams) -> Result<TraceResult, CallError> {
+        let core = self.core()?;
+        if let Some(name) = &p.plugin {
+            known(&core.manager.view(), name)?;
+        }
+        describe::trace(&core.snapshot.load().hooks, &p)
+    }
+
+    /// Lists what can be set, with the values that hold for the caller.
+    #[method(scope = "plugins:read")]
+    async fn settings(
+        &self,
+        ctx: &CallCtx,
+        p: SettingsParams,
+    ) -> Result<SettingsResult, CallError> {
+        let core = self.core()?;
+        let view = core.manager.view();
+        if let Some(name) = &p.plugin {
+            known(&view, name)?;
+        }
+        let wanted = |name: &PluginName| p.plugin.as_ref().is_none_or(|wanted| wanted == name);
+        let candidates = view.candidates.values().filter(|c| wanted(&c.name));
+        let plugins = candidates.filter_map(|candidate| {
+            let settings = describe::settings(&core, candidate, &ctx.principal.user);
+            (!settings.is_empty()).then(|| (candidate.name.to_string(), settings))
+        });
+        Ok(SettingsResult {
+            plugins: plugins.collect(),
+        })
+    }
+
+    /// Sets a plugin's setting for the caller alone.
+    #[method(scope = "plugins:settings", mutates)]
+    async fn set(&self, ctx: &CallCtx, p: SetParams) -> Result<SetResult, CallError> {
+        let core = self.core()?;
+        let view = core.manager.view();
+        let candidate = known(&view, &p.plugin)?;
+        let settings = core.manager.settings_of(candidate);
+        let invalid = |message| CallError::new(ErrorCode::InvalidParams, message);
+        let Some(setting) = settings.declared().get(&p.setting) else {
+            let message = format!("plugin `{}` has no setting `{}`", p.plugin, p.setting);
+            let near = nearest(&p.setting, settings.declared().keys());
+            return Err(match near {
+                Some(near) => invalid(message).hint(format!("did you mean `{near}`?")),
+                None => invalid(message),
+            });
+        };
+        let value = setting
+            .check(&p.value)
+            .map_err(|why| invalid(format!("`{}` {why}", p.setting)))?;
+        let user = &ctx.principal.user;
+        core.overrides
+            .put(user, &p.plugin, &p.setting, Some(value))
+            .await?;
+        Ok(SetResult {
+            settings: settings.of(user),
+        })
+    }
+
+    /// Forgets what the caller set, so that what holds for everybody holds again.
+    #[method(scope = "plugins:settings", mutates)]
+    async fn unset(&self, ctx: &CallCtx, p: UnsetParams) -> Result<SetResult, CallError> {
+        let core = self.core()?;
+        let view = core.manager.view();
+        let candidate = known(&view, &p.plugin)?;
+        let user = &ctx.principal.user;
+        core.overrides
+            .put(user, &p.plugin, &p.setting, None)
+            .await?;
+        Ok(SetResult {
+            settings: core.manager.settings_of(candidate).of(user),
+        })
+    }
+}
+
+fn known<'v>(view: &'v View, name: &PluginName) -> Result<&'v Candidate, CallError> {
+    view.candidates.get(name).ok_or_else(|| missing(view, name))
+}
+
+/// There is no such plugin, and perhaps another was meant.
+fn missing(view: &View, name: &PluginName) -> CallError {
+    let error = CallError::new(ErrorCode::NotFound, format!("there is no plugin `{name}`"));
+    match nearest(name.as_str(), view.candidates.keys()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("run `dodona plugins list`"),
+    }
+}

@@ -1,0 +1,209 @@
+//! What plugins remember: the table `plugin_state`.
+
+use dodona_plugin::{BoxFuture, CallError, ErrorCode, StateBackend, StateOwner};
+use dodona_store::{Db, DbError, Tx};
+use serde_json::Value;
+
+/// The longest key, in bytes.
+const KEY_BYTES: usize = 256;
+
+/// The largest value, in bytes of JSON.
+const VALUE_BYTES: usize = 64 << 10;
+
+/// The most keys of one owner.
+const MOST_KEYS: i64 = 10_000;
+
+/// The values of all owners.
+pub(crate) struct PluginStates {
+    db: Db,
+}
+
+impl PluginStates {
+    pub(crate) fn new(db: Db) -> Self {
+        Self { db }
+    }
+}
+
+/// An owner as the table has it.
+struct Row {
+    user: String,
+    project: String,
+    plugin: String,
+}
+
+impl Row {
+    fn of(owner: &StateOwner) -> Self {
+        let project = owner.project.as_ref();
+        Self {
+            user: owner.user.to_string(),
+            // A call about no project has values of its own.
+            project: project.map(ToString::to_string).unwrap_or_default(),
+            plugin: owner.plugin.to_string(),
+        }
+    }
+
+    fn has(&self, tx: &Tx<'_>, key: &str) -> Result<bool, DbError> {
+        let sql = "select 1 from plugin_state
+                   where user_id = ?1 and project_id = ?2 and plugin_id = ?3 and key = ?4";
+        let params = (&self.user, &self.project, &self.plugin, key);
+        Ok(tx.query_opt(sql, params, |_| Ok(()))?.is_some())
+    }
+
+    fn count(&self, tx: &Tx<'_>) -> Result<i64, DbError> {
+        let sql = "select count(*) from plugin_state
+                   where user_id = ?1 and project_id = ?2 and plugin_id = ?3";
+        tx.query_one(sql, (&self.user, &self.project, &self.plugin), |row| {
+            row.get(0)
+        })
+    }
+
+    /// Counts a change.
+    fn grow(&self, tx: &Tx<'_>) -> Result<i64, DbError> {
+        let sql = "insert into plugin_state_version (user_id, project_id, plugin_id, version)
+                   values (?1, ?2, ?3, 1)
+                   on conflict do update set version = version + 1 returning version";
+        tx.query_one(sql, (&self.user, &self.project, &self.plugin), |row| {
+            row.get(0)
+        })
+    }
+}
+
+impl StateBackend for PluginStates {
+    fn get<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Value>, CallError>> {
+        let (row, key) = (Row::of(owner), key.to_owned());
+        Box::pin(async move {
+            let sql = "select value_json from plugin_state
+                       where user_id = ?1 and project_id = ?2 and plugin_id = ?3 and key = ?4";
+            let read = move |tx: &Tx<'_>| {
+                let params = (&row.user, &row.project, &row.plugin, &key);
+                tx.query_opt(sql, params, |row| row.get::<String>(0))
+            };
+            self.db
+                .read(read)
+                .await?
+                .map(|text| stored(&text))
+                .transpose()
+        })
+    }
+
+    fn set<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+        key: &'a str,
+        value: Value,
+    ) -> BoxFuture<'a, Result<u64, CallError>> {
+        let (row, key) = (Row::of(owner), key.to_owned());
+        Box::pin(async move {
+            let text = fitting(&key, &value)?;
+            let write = move |tx: &Tx<'_>| {
+                if !row.has(tx, &key)? && row.count(tx)? >= MOST_KEYS {
+                    return Ok(None);
+                }
+                tx.execute(
+                    "insert into plugin_state (user_id, project_id, plugin_id, key, value_json)
+                     values (?1, ?2, ?3, ?4, ?5)
+                     on conflict (user_id, project_id, plugin_id, key) do update
+                     set value_json = excluded.value_json, updated_at = datetime('now')",
+                    (&row.user, &row.project, &row.plugin, &key, &text),
+                )?;
+                row.grow(tx).map(Some)
+            };
+            match self.db.write(write).await? {
+                Some(version) => Ok(version.unsigned_abs()),
+                None => Err(limit(format!(
+                    "plugin `{}` keeps {MOST_KEYS} values here already",
+                    owner.plugin
+                ))),
+            }
+        })
+    }
+
+    fn delete<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<bool, CallError>> {
+        let (row, key) = (Row::of(owner), key.to_owned());
+        Box::pin(async move {
+            let write = move |tx: &Tx<'_>| {
+                let sql = "delete from plugin_state
+                           where user_id = ?1 and project_id = ?2 and plugin_id = ?3 and key = ?4";
+                let params = (&row.user, &row.project, &row.plugin, &key);
+                let there = tx.execute(sql, params)? > 0;
+                if there {
+                    row.grow(tx)?;
+                }
+                Ok(there)
+            };
+            Ok(self.db.write(write).await?)
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+        prefix: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(String, Value)>, CallError>> {
+        let (row, prefix) = (Row::of(owner), prefix.to_owned());
+        Box::pin(async move {
+            // Not `like`, for which `_` and `%` mean something.
+            let sql = "select key, value_json from plugin_state
+                       where user_id = ?1 and project_id = ?2 and plugin_id = ?3
+                       and key >= ?4 and substr(key, 1, length(?4)) = ?4
+                       order by key";
+            let read = move |tx: &Tx<'_>| {
+                let params = (&row.user, &row.project, &row.plugin, &prefix);
+                tx.query(sql, params, |row| {
+                    Ok((row.get::<String>(0)?, row.get::<String>(1)?))
+                })
+            };
+            let found = self.db.read(read).await?;
+            let values = found
+                .into_iter()
+                .map(|(key, text)| Ok((key, stored(&text)?)));
+            values.collect()
+        })
+    }
+
+    fn version<'a>(&'a self, owner: &'a StateOwner) -> BoxFuture<'a, Result<u64, CallError>> {
+        let row = Row::of(owner);
+        Box::pin(async move {
+            let sql = "select version from plugin_state_version
+                       where user_id = ?1 and project_id = ?2 and plugin_id = ?3";
+            let read = move |tx: &Tx<'_>| {
+                let params = (&row.user, &row.project, &row.plugin);
+                tx.query_opt(sql, params, |row| row.get::<i64>(0))
+            };
+            Ok(self.db.read(read).await?.unwrap_or(0).unsigned_abs())
+        })
+    }
+}
+
+/// The value as text, if it and its key are not too large.
+fn fitting(key: &str, value: &Value) -> Result<String, CallError> {
+    if key.is_empty() || key.len() > KEY_BYTES {
+        return Err(limit(format!("a key has 1 to {KEY_BYTES} bytes")));
+    }
+    let text = value.to_string();
+    if text.len() > VALUE_BYTES {
+        let size = text.len();
+        return Err(limit(format!(
+            "the value of `{key}` has {size} bytes; {VALUE_BYTES} are allowed"
+        )));
+    }
+    Ok(text)
+}
+
+fn limit(message: String) -> CallError {
+    CallError::new(ErrorCode::TooLarge, message)
+}
+
+fn stored(text: &str) -> Result<Value, CallError> {
+    serde_json::from_str(text).map_err(|error| {
+        CallError::new(ErrorCode::Internal, "a stored value cannot be read").log(error)
+    })
+}

@@ -1,0 +1,538 @@
+//! What a plugin says about itself: `manifest.toml`.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use dodona_proto::PluginName;
+use schemars::JsonSchema;
+use semver::Version;
+use serde::Serialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::capability::Capability;
+use crate::reading::{Problem, Reading, to_json};
+use crate::settings::{Setting, SettingKind, Settings};
+
+/// A manifest. For a built-in plugin the hub makes one of what the plugin says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Manifest {
+    /// The plugin's name, which is also its directory's.
+    pub id: PluginName,
+    /// What people call it.
+    pub name: String,
+    /// Its version.
+    pub version: Version,
+    /// What it is for.
+    pub description: String,
+    /// Tools that active plugins must provide, as `vault_search` or `vault.search`.
+    pub requires: Vec<String>,
+    /// What it may touch, if that is granted.
+    pub uses: Vec<Used>,
+    /// Which files hold its rules, as patterns below its directory.
+    pub rules: Vec<String>,
+    /// What a user may set.
+    pub settings: Settings,
+    /// What else runs.
+    pub code: Option<Code>,
+}
+
+/// A capability that a manifest asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Used {
+    /// Which.
+    pub capability: Capability,
+    /// In which line of the manifest.
+    pub line: usize,
+}
+
+/// Code that a plugin outside the binary brings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// A script in Luau: its file.
+    Script {
+        /// The file, below the plugin's directory.
+        main: String,
+    },
+    /// An MCP server as a process of its own.
+    Process {
+        /// The program.
+        command: String,
+        /// What it is started with.
+        args: Vec<String>,
+    },
+}
+
+const TABLES: [&str; 6] = [
+    "plugin",
+    "capabilities",
+    "rules",
+    "settings",
+    "script",
+    "process",
+];
+
+impl Manifest {
+    /// A manifest that says no more than who the plugin is.
+    pub fn bare(id: PluginName, version: Version) -> Self {
+        Self {
+            name: id.to_string(),
+            id,
+            version,
+            description: String::new(),
+            requires: Vec::new(),
+            uses: Vec::new(),
+            rules: Vec::new(),
+            settings: BTreeMap::new(),
+            code: None,
+        }
+    }
+
+    /// Reads a manifest. It is there if nothing is wrong, and everything that is wrong is told.
+    pub fn parse(path: &str, text: &str) -> Result<Self, Vec<Problem>> {
+        let mut reading = Reading::new(path, text);
+        let manifest = reading
+            .parse()
+            .and_then(|table| read(&mut reading, &table, path));
+        match (manifest, reading.count()) {
+            (Some(manifest), 0) => Ok(manifest),
+            _ => Err(reading.into_problems()),
+        }
+    }
+}
+
+fn read<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, path: &str) -> Option<Manifest> {
+    let mut manifest = None;
+    let mut more = More::default();
+    for (key, value) in whole {
+        let name = key.get_ref().as_ref();
+        if !TABLES.contains(&name) {
+            reading.unknown(key, &TABLES);
+            continue;
+        }
+        let Some(table) = reading.table(name, value) else {
+            continue;
+        };
+        match name {
+            "plugin" => manifest = identity(reading, table, value),
+            "capabilities" => more.capabilities(reading, table),
+            "rules" => more.rules(reading, table),
+            "settings" => more.settings(reading, table),
+            _ => more.code(reading, name, table, value),
+        }
+    }
+    if manifest.is_none() && reading.count() == 0 {
+        reading.fault_with(
+            0..0,
+            "there is no table `[plugin]`",
+            format!("write `[plugin]` with `id` and `version` into `{path}`"),
+        );
+    }
+    let manifest = manifest?;
+    Some(Manifest {
+        requires: more.requires,
+        uses: more.uses,
+        rules: more.rules,
+        settings: more.settings,
+        code: more.code,
+        ..manifest
+    })
+}
+
+/// Reads `[plugin]`.
+fn identity<'t>(
+    reading: &mut Reading<'t>,
+    table: &DeTable<'t>,
+    whole: &Spanned<DeValue<'t>>,
+) -> Option<Manifest> {
+    let (mut id, mut name, mut version, mut description) = (None, None, None, None);
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "id" => id = plugin_name(reading, value),
+            "name" => name = reading.text("name", value),
+            "version" => version = semantic(reading, value),
+            "description" => description = reading.text("description", value),
+            _ => reading.unknown(key, &["id", "name", "version", "description"]),
+        }
+    }
+    for missing in ["id", "version"] {
+        if !table
+            .iter()
+            .any(|(key, _)| key.get_ref().as_ref() == missing)
+        {
+            reading.fault(whole.span(), format!("`[plugin]` has no `{missing}`"));
+        }
+    }
+    let bare = Manifest::bare(id?, version?);
+    Some(Manifest {
+        name: name.unwrap_or(bare.name),
+        description: description.unwrap_or_default(),
+        ..bare
+    })
+}
+
+fn plugin_name(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<PluginName> {
+    let text = reading.text("id", value)?;
+    let checked = PluginName::new(&text);
+    checked
+        .map_err(|error| reading.fault(value.span(), error.to_string()))
+        .ok()
+}
+
+fn semantic(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<Version> {
+    let text = reading.text("version", value)?;
+    let parsed = Version::parse(&text);
+    parsed
+        .map_err(|error| {
+            let message = format!("`{text}` is not a version: {error}");
+            reading.fault_with(value.span(), message, "write three numbers, such as 1.0.0");
+        })
+        .ok()
+}
+
+/// Everything but who the plugin is.
+#[derive(Default)]
+struct More {
+    requires: Vec<String>,
+    uses: Vec<Used>,
+    rules: Vec<String>,
+    settings: Settings,
+    code: Option<Code>,
+}
+
+impl More {
+    fn capabilities<'t>(&mut self, reading: &mut Reading<'t>, table: &DeTable<'t>) {
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "requires" => {
+                    let tools = reading.texts("requires", value);
+                    self.requires = tools.into_iter().map(Spanned::into_inner).collect();
+                }
+                "uses" => {
+                    for text in reading.texts("uses", value) {
+                        match text.get_ref().parse::<Capability>() {
+                            Ok(capability) => self.uses.push(Used {
+                                capability,
+                                line: reading.place(text.span()).line,
+                            }),
+                            Err(error) => reading.fault(text.span(), error.to_string()),
+                        }
+                    }
+                }
+                _ => reading.unknown(key, &["requires", "uses"]),
+            }
+        }
+    }
+
+    fn rules<'t>(&mut self, reading: &mut Reading<'t>, table: &DeTable<'t>) {
+        for (key, value) in table {
+            if key.get_ref() != "include" {
+                reading.unknown(key, &["include"]);
+                continue;
+            }
+            for pattern in reading.texts("include", value) {
+                match stays_inside(pattern.get_ref()) {
+                    true => self.rules.push(pattern.into_inner()),
+                    false => reading.fault(
+                        pattern.span(),
+                        "a pattern must stay below the plugin's directory, without `..`",
+                    ),
+                }
+            }
+        }
+    }
+
+    fn settings<'t>(&mut self, reading: &mut Reading<'t>, table: &DeTable<'t>) {
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if !is_identifier(name) {
+                let message = format!("`{name}` is no name for a setting");
+                let hint = "use lower-case letters, digits and `_`";
+                reading.fault_with(key.span(), message, hint);
+                continue;
+            }
+            let Some(table) = reading.table(&format!("settings.{name}"), value) else {
+                continue;
+            };
+            if let Some(setting) = setting(reading, name, table, value) {
+                self.settings.insert(name.to_owned(), setting);
+            }
+        }
+    }
+
+    fn code<'t>(
+        &mut self,
+        reading: &mut Reading<'t>,
+        kind: &str,
+        table: &DeTable<'t>,
+        whole: &Spanned<DeValue<'t>>,
+    ) {
+        if self.code.is_some() {
+            let message = "a plugin has a `[script]` or a `[process]`, not both";
+            reading.fault(whole.span(), message);
+        }
+        self.code = match kind {
+            "script" => script(reading, table, whole),
+            _ => process(reading, table, whole),
+        };
+    }
+}
+
+fn script<'t>(
+    reading: &mut Reading<'t>,
+    table: &DeTable<'t>,
+    whole: &Spanned<DeValue<'t>>,
+) -> Option<Code> {
+    let mut main = None;
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "main" => main = reading.text("main", value).map(|text| (text, value.span())),
+            _ => reading.unknown(key, &["main"]),
+        }
+    }
+    match main {
+        Some((main, _)) if stays_inside(&main) => Some(Code::Script { main }),
+        Some((_, span)) => {
+            let message = "`main` must be a file below the plugin's directory, without `..`";
+            reading.fault(span, message);
+            None
+        }
+        None => {
+            reading.fault(whole.span(), "`[script]` has no `main`");
+            None
+        }
+    }
+}
+
+fn process<'t>(
+    reading: &mut Reading<'t>,
+    table: &DeTable<'t>,
+    whole: &Spanned<DeValue<'t>>,
+) -> Option<Code> {
+    let (mut command, mut args) = (None, Vec::new());
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "command" => command = reading.text("command", value),
+            "args" => args = reading.texts("args", value),
+            _ => reading.unknown(key, &["command", "args"]),
+        }
+    }
+    if command.is_none() {
+        reading.fault(whole.span(), "`[process]` has no `command`");
+    }
+    let args = args.into_iter().map(Spanned::into_inner).collect();
+    Some(Code::Process {
+        command: command?,
+        args,
+    })
+}
+
+const SETTING_KEYS: [&str; 6] = ["type", "default", "min", "max", "options", "description"];
+
+/// Reads `[settings.NAME]`.
+fn setting<'t>(
+    reading: &mut Reading<'t>,
+    name: &str,
+    table: &DeTable<'t>,
+    whole: &Spanned<DeValue<'t>>,
+) -> Option<Setting> {
+    let before = reading.count();
+    let mut setting = Setting::new(SettingKind::String, serde_json::Value::Null, "");
+    let (mut kind, mut default) = (None, None);
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "type" => kind = setting_kind(reading, value),
+            "default" => default = Some(value),
+            "min" => setting.min = number(reading, "min", value),
+            "max" => setting.max = number(reading, "max", value),
+            "options" => {
+                let texts = reading.texts("options", value);
+                setting.options = texts.into_iter().map(Spanned::into_inner).collect();
+            }
+            "description" => {
+                setting.description = reading.text("description", value).unwrap_or_default();
+            }
+            _ => reading.unknown(key, &SETTING_KEYS),
+        }
+    }
+    for missing in ["type", "default"] {
+        if !table
+            .iter()
+            .any(|(key, _)| key.get_ref().as_ref() == missing)
+        {
+            let message = format!("`[settings.{name}]` has no `{missing}`");
+            reading.fault(whole.span(), message);
+        }
+    }
+    setting.kind = kind?;
+    consistent(reading, &setting, whole);
+    let default = default?;
+    let given = to_json(default.get_ref()).and_then(|json| setting.check(&json));
+    match given {
+        Ok(value) => setting.default = value,
+        Err(why) => reading.fault(default.span(), format!("`default` {why}")),
+    }
+    (reading.count() == before).then_some(setting)
+}
+
+fn setting_kind(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<SettingKind> {
+    let text = reading.text("type", value)?;
+    let found = SettingKind::ALL.iter().find(|(name, _)| *name == text);
+    if found.is_none() {
+        let names: Vec<&str> = SettingKind::ALL.iter().map(|(name, _)| *name).collect();
+        let hint = match crate::reading::nearest(&text, &names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there is {}", names.join(", ")),
+        };
+        reading.fault_with(value.span(), format!("there is no type `{text}`"), hint);
+    }
+    found.map(|(_, kind)| *kind)
+}
+
+fn number(reading: &mut Reading<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<f64> {
+    let number = to_json(value.get_ref()).ok().and_then(|json| json.as_f64());
+    if number.is_none() {
+        reading.expected(key, "a number", value);
+    }
+    number
+}
+
+/// Bounds belong to numbers, choices to texts.
+fn consistent(reading: &mut Reading<'_>, setting: &Setting, whole: &Spanned<DeValue<'_>>) {
+    let numeric = matches!(setting.kind, SettingKind::Integer | SettingKind::Float);
+    if !numeric && (setting.min.is_some() || setting.max.is_some()) {
+        reading.fault(whole.span(), "only a number has `min` and `max`");
+    }
+    if let (Some(min), Some(max)) = (setting.min, setting.max)
+        && min > max
+    {
+        reading.fault(whole.span(), format!("`min` {min} is above `max` {max}"));
+    }
+    if setting.kind != SettingKind::String && !setting.options.is_empty() {
+        reading.fault(whole.span(), "only a string has `options`");
+    }
+}
+
+/// Conditions say `settings.<name>`, so a name is one of theirs.
+fn is_identifier(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    text.len() <= 64 && text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(fits)
+}
+
+/// Whether a relative path names something below where it starts.
+pub fn stays_inside(path: &str) -> bool {
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    !path.contains('\\') && Path::new(path).components().all(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn problems(text: &str) -> Vec<String> {
+        let problems = Manifest::parse("p/manifest.toml", text).unwrap_err();
+        problems.iter().map(Problem::brief).collect()
+    }
+
+    const SEED: &str = r#"
+[plugin]
+id = "research-assistant"
+name = "Research Assistant"
+version = "1.0.0"
+description = "Enhanced research workflow with multi-step guidance"
+
+[capabilities]
+requires = ["vault_search", "web_search"]
+uses = ["prompt", "call:vault"]
+
+[rules]
+include = ["rules/*.toml"]
+
+[settings]
+
+[settings.max_sources]
+type = "integer"
+default = 10
+min = 1
+max = 50
+description = "Maximum sources to gather before synthesizing"
+
+[settings.auto_summarize]
+type = "boolean"
+default = true
+description = "Automatically summarize large result sets"
+"#;
+
+    #[test]
+    fn a_manifest_is_read_whole() {
+        let manifest = Manifest::parse("manifest.toml", SEED).unwrap();
+        assert_eq!(manifest.id.as_str(), "research-assistant");
+        assert_eq!(manifest.version.to_string(), "1.0.0");
+        assert_eq!(manifest.requires, ["vault_search", "web_search"]);
+        assert_eq!(manifest.uses[1].capability.to_string(), "call:vault");
+        assert_eq!(manifest.uses[1].line, 10);
+        assert_eq!(manifest.rules, ["rules/*.toml"]);
+        let most = &manifest.settings["max_sources"];
+        assert_eq!((most.default.clone(), most.max), (json!(10), Some(50.0)));
+        assert_eq!(manifest.code, None);
+    }
+
+    #[test]
+    fn every_fault_is_told_with_its_line() {
+        let text = r#"
+[plugin]
+id = "../escape"
+version = "1"
+nam = "x"
+
+[capabilities]
+uses = ["promt", 7]
+
+[rules]
+include = ["../*.toml"]
+
+[settings.a]
+type = "int"
+default = 1
+[settings.b]
+type = "integer"
+default = 70
+max = 50
+[settings.c]
+type = "boolean"
+min = 1
+[settings.Big]
+type = "string"
+
+[script]
+main = "/bin/sh"
+[proces]
+"#;
+        let told = problems(text).join("\n");
+        for expected in [
+            "manifest.toml:3: `../escape` has `.`",
+            "manifest.toml:4: `1` is not a version",
+            "manifest.toml:5: there is no key `nam`; did you mean `name`?",
+            "manifest.toml:8: there is no capability `promt`; did you mean `prompt`?",
+            "manifest.toml:8: `uses` must be a text, not an integer",
+            "manifest.toml:11: a pattern must stay below",
+            "manifest.toml:14: there is no type `int`",
+            "manifest.toml:18: `default` must be at most 50, not 70",
+            "`[settings.c]` has no `default`",
+            "only a number has `min`",
+            "`Big` is no name for a setting",
+            "manifest.toml:27: `main` must be a file below",
+            "there is no key `proces`; did you mean `process`?",
+        ] {
+            assert!(told.contains(expected), "{expected}\n---\n{told}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_without_a_plugin_says_so() {
+        assert!(problems("")[0].contains("there is no table `[plugin]`"));
+        assert!(problems("plugin = 3")[0].contains("`plugin` is a table, not an integer"));
+    }
+}

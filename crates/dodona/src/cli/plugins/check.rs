@@ -1,0 +1,158 @@
+//! `dodona plugins check`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use dodona_hub::Directory;
+use dodona_plugin::reading::Problem;
+use dodona_proto::{ExitKind, PluginName, PluginState};
+use serde::Serialize;
+use serde_json::json;
+
+use super::list::{self, Listed};
+use super::rule::{self, Tested};
+use super::{Done, Form, answer};
+use crate::excerpt;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::paint::{Paint, one_line};
+use crate::session::Session;
+
+/// Checks the roster and everything that it and the directories name.
+pub(super) async fn all(session: &Session, form: Form) -> Result<Done, Failure> {
+    let listed: Listed = answer(session, "plugins.check", json!({})).await?;
+    let failed = |state| state == PluginState::Failed;
+    let bad = listed.plugins.iter().filter(|status| failed(status.state));
+    let wrong = listed.problems.len().max(bad.count());
+    let failure = (wrong > 0).then_some(Failure::Told(ExitKind::Failed));
+    let text = form.text(&listed, report);
+    Ok(Done { text, failure })
+}
+
+fn report(listed: &Listed, paint: Paint) -> String {
+    let mut text = String::new();
+    for problem in &listed.problems {
+        let _ = writeln!(text, "{}\n", excerpt::draw_problem(problem, paint));
+    }
+    let failed: Vec<_> = listed
+        .plugins
+        .iter()
+        .filter(|status| status.state == PluginState::Failed)
+        .cloned()
+        .collect();
+    text.push_str(&list::lines(&failed, paint));
+    if text.is_empty() {
+        let count = listed.plugins.len();
+        let roster = match &listed.roster {
+            Some(path) if Path::new(path).exists() => one_line(path),
+            _ => "there is no roster; the defaults hold".to_owned(),
+        };
+        let _ = writeln!(text, "{count} plugins, nothing wrong ({roster})");
+    }
+    text
+}
+
+/// What the check of one plugin came to.
+#[derive(Serialize)]
+struct Checked {
+    directory: String,
+    problems: Vec<Problem>,
+    rules: usize,
+    tests: Vec<Tested>,
+}
+
+impl Checked {
+    fn is_well(&self) -> bool {
+        self.problems.is_empty() && self.tests.iter().all(|test| test.failure.is_none())
+    }
+}
+
+/// Checks one plugin and runs the tests of its rules.
+pub(super) fn one(plugin: &Path, form: Form) -> Result<(), Failure> {
+    let checked = check(&find(plugin)?);
+    super::super::print(&form.text(&checked, words))?;
+    match checked.is_well() {
+        true => Ok(()),
+        false => Err(Failure::Told(ExitKind::Failed)),
+    }
+}
+
+/// A directory as it is named, or the user's plugin of that name.
+fn find(plugin: &Path) -> Result<PathBuf, Failure> {
+    let named = plugin.to_str().and_then(|text| PluginName::new(text).ok());
+    if plugin.is_dir() {
+        return Ok(plugin.to_owned());
+    }
+    let mine = match named {
+        Some(name) => Some(Home::find()?.config.join("plugins").join(name.as_str())),
+        None => None,
+    };
+    mine.filter(|dir| dir.is_dir()).ok_or_else(|| {
+        let message = format!("there is no directory `{}`", plugin.display());
+        Failure::usage(message)
+            .hint("name a directory with a `manifest.toml`, or one of your plugins by name")
+    })
+}
+
+fn check(dir: &Path) -> Checked {
+    let mut checked = Checked {
+        directory: dir.display().to_string(),
+        problems: Vec::new(),
+        rules: 0,
+        tests: Vec::new(),
+    };
+    let directory = match Directory::read(dir) {
+        Ok(directory) => directory,
+        Err(problems) => {
+            checked.problems = problems;
+            return checked;
+        }
+    };
+    let settings = directory.manifest.settings.iter();
+    let settings = settings.map(|(name, setting)| (name.clone(), setting.default.clone()));
+    let settings = settings.collect();
+    checked.rules = directory.rules.len();
+    for file in &directory.rules {
+        let (tests, problems) = rule::check(file, &settings);
+        checked.tests.extend(tests);
+        checked.problems.extend(problems);
+    }
+    checked
+}
+
+fn words(checked: &Checked, paint: Paint) -> String {
+    let mut text = String::new();
+    for problem in &checked.problems {
+        let _ = writeln!(text, "{}\n", excerpt::draw_problem(problem, paint));
+    }
+    for test in &checked.tests {
+        let name = one_line(&format!("{}: {}", test.rule, test.name));
+        let _ = match &test.failure {
+            None => writeln!(text, "{}      {name}", paint.good("ok")),
+            Some(why) => writeln!(
+                text,
+                "{}  {name}\n        {}",
+                paint.bad("failed"),
+                one_line(why)
+            ),
+        };
+    }
+    let failed = checked.tests.iter().filter(|test| test.failure.is_some());
+    let _ = writeln!(
+        text,
+        "{}: {}, {}, {} failed, {}",
+        one_line(&checked.directory),
+        counted(checked.rules, "rule"),
+        counted(checked.tests.len(), "test"),
+        failed.count(),
+        counted(checked.problems.len(), "problem")
+    );
+    text
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}

@@ -1,0 +1,240 @@
+//! `dodona plugins`.
+
+mod check;
+mod info;
+mod list;
+mod new;
+mod rule;
+mod trace;
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use dodona_proto::PluginStatus;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::paint::Paint;
+use crate::session::Session;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  dodona plugins list                         what is active, what is not, and why
+  dodona plugins new standup                  a directory to start from, with a rule and tests
+  dodona plugins check standup                is it right, and do its tests pass?
+  dodona plugins disable echo
+  dodona plugins grant jira net:jira.example
+  dodona plugins reload                       after a change; calls that run go on";
+
+/// List, make, check, enable and reload plugins
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Plugins {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the plugins: where each is in its life, and why
+    List(Form),
+    /// Tell everything about a plugin
+    Info {
+        /// Which one
+        name: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Make a plugin active, and write that into the roster
+    Enable {
+        /// Which one
+        name: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Let a plugin go, and write that into the roster
+    Disable {
+        /// Which one
+        name: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Let a plugin do more, and write that into the roster
+    Grant {
+        /// Which one
+        name: String,
+        /// What it may do, such as `prompt`, `call:vault` or `net:jira.example`
+        #[arg(required = true, value_name = "CAPABILITY")]
+        capabilities: Vec<String>,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Let a plugin do less, and write that into the roster
+    Revoke {
+        /// Which one
+        name: String,
+        /// What it may no longer do
+        #[arg(required = true, value_name = "CAPABILITY")]
+        capabilities: Vec<String>,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Check the roster and all plugins, or one plugin and the tests of its rules; nothing changes
+    Check {
+        /// A plugin of yours by name, or a directory with a manifest
+        plugin: Option<PathBuf>,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// List the plugins in the order in which they are activated, with what each needs
+    Order(Form),
+    /// Make a directory with a plugin to start from: a manifest, a setting, a rule and its tests
+    New {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Read the roster and all plugins anew; calls that run go on
+    Reload(Form),
+    /// Show which hooks there are, and what they did of late
+    Trace {
+        /// Only this plugin's
+        #[arg(long)]
+        plugin: Option<String>,
+        /// How many runs at most, the latest last
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+        #[command(flatten)]
+        form: Form,
+    },
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, Args)]
+struct Form {
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+impl Form {
+    /// The answer as JSON, or in words.
+    fn text<T: Serialize>(self, answer: &T, words: impl FnOnce(&T, Paint) -> String) -> String {
+        match self.json {
+            true => json!(answer).to_string() + "\n",
+            false => words(answer, Paint::of(&io::stdout())),
+        }
+    }
+}
+
+impl Plugins {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        match self.command {
+            Command::New { name, form } => super::print(&new::make(&name, form)?),
+            Command::Check {
+                plugin: Some(plugin),
+                form,
+            } => check::one(&plugin, form),
+            command => {
+                let session = shell.session().await?;
+                let done = command.ask(&session).await;
+                session.close().await;
+                let Done { text, failure } = done?;
+                super::print(&text)?;
+                failure.map_or(Ok(()), Err)
+            }
+        }
+    }
+}
+
+/// What a command prints, and how it ends if not well.
+struct Done {
+    text: String,
+    failure: Option<Failure>,
+}
+
+impl From<String> for Done {
+    fn from(text: String) -> Self {
+        let failure = None;
+        Self { text, failure }
+    }
+}
+
+impl Command {
+    async fn ask(self, session: &Session) -> Result<Done, Failure> {
+        match self {
+            Self::List(form) => {
+                let listed: list::Listed = answer(session, "plugins.list", json!({})).await?;
+                Ok(form.text(&listed, list::table).into())
+            }
+            Self::Info { name, form } => {
+                let params = json!({ "plugin": name });
+                let told: Value = answer(session, "plugins.info", params).await?;
+                Ok(form.text(&told, info::words).into())
+            }
+            Self::Enable { name, form } => {
+                change(session, "plugins.enable", json!({ "plugin": name }), form).await
+            }
+            Self::Disable { name, form } => {
+                change(session, "plugins.disable", json!({ "plugin": name }), form).await
+            }
+            Self::Grant {
+                name,
+                capabilities,
+                form,
+            } => {
+                let params = json!({ "plugin": name, "capabilities": capabilities });
+                change(session, "plugins.grant", params, form).await
+            }
+            Self::Revoke {
+                name,
+                capabilities,
+                form,
+            } => {
+                let params = json!({ "plugin": name, "capabilities": capabilities });
+                change(session, "plugins.revoke", params, form).await
+            }
+            Self::Check { form, .. } => check::all(session, form).await,
+            Self::Order(form) => {
+                let ordered: list::Order = answer(session, "plugins.order", json!({})).await?;
+                Ok(form.text(&ordered, list::order).into())
+            }
+            Self::Reload(form) => list::reload(session, form).await,
+            Self::Trace {
+                plugin,
+                limit,
+                form,
+            } => {
+                let params = json!({ "plugin": plugin, "limit": limit });
+                let traced: trace::Traced = answer(session, "plugins.trace", params).await?;
+                Ok(form.text(&traced, trace::words).into())
+            }
+            Self::New { name, form } => Ok(new::make(&name, form)?.into()),
+        }
+    }
+}
+
+async fn answer<T: DeserializeOwned>(
+    session: &Session,
+    method: &str,
+    params: Value,
+) -> Result<T, Failure> {
+    Ok(session.ask::<T>(method, params).await?)
+}
+
+/// Changes the roster and tells how the plugin is afterwards.
+async fn change(
+    session: &Session,
+    method: &str,
+    params: Value,
+    form: Form,
+) -> Result<Done, Failure> {
+    let status: PluginStatus = answer(session, method, params).await?;
+    let words = |status: &PluginStatus, paint| list::lines(std::slice::from_ref(status), paint);
+    Ok(form.text(&status, words).into())
+}

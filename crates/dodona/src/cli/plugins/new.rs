@@ -1,0 +1,116 @@
+//! `dodona plugins new`.
+
+use std::fs;
+use std::path::Path;
+
+use dodona_proto::{ExitKind, PluginName};
+use serde_json::json;
+
+use super::Form;
+use crate::failure::Failure;
+use crate::home::Home;
+
+/// Makes a plugin's directory among the user's.
+pub(super) fn make(name: &str, form: Form) -> Result<String, Failure> {
+    let name = PluginName::new(name).map_err(|error| Failure::usage(error.to_string()))?;
+    let home = Home::find()?;
+    home.create()?;
+    let dir = home.config.join("plugins").join(name.as_str());
+    if dir.exists() {
+        let message = format!("`{}` is there already", dir.display());
+        return Err(Failure::usage(message).hint("choose another name, or remove it"));
+    }
+    write(&dir, name.as_str()).map_err(|error| {
+        let message = format!("could not make `{}`: {error}", dir.display());
+        Failure::new(ExitKind::Storage, message)
+    })?;
+    let shown = dir.display().to_string();
+    let told = json!({ "name": name, "directory": shown });
+    Ok(form.text(&told, |_, paint| {
+        let check = paint.code(format!("dodona plugins check {name}"));
+        let reload = paint.code(format!(
+            "{:1$}",
+            "dodona plugins reload",
+            21 + name.as_str().len()
+        ));
+        format!("made {shown}\n  {check}   does it work?\n  {reload}   make it active\n")
+    }))
+}
+
+fn write(dir: &Path, name: &str) -> std::io::Result<()> {
+    fs::create_dir_all(dir.join("rules"))?;
+    let title: String = {
+        let words = name.replace(['-', '_'], " ");
+        let mut letters = words.chars();
+        let first = letters.next().map(|c| c.to_uppercase().to_string());
+        first.unwrap_or_default() + letters.as_str()
+    };
+    let fill = |text: &str| text.replace("NAME", name).replace("TITLE", &title);
+    fs::write(dir.join("manifest.toml"), fill(MANIFEST))?;
+    fs::write(dir.join("rules/long-query.toml"), fill(RULE))?;
+    fs::write(dir.join("README.md"), fill(README))
+}
+
+const MANIFEST: &str = r#"[plugin]
+id = "NAME"
+name = "TITLE"
+version = "0.1.0"
+description = "Reminds the agent to wrap up when a query takes many turns"
+
+[capabilities]
+requires = []          # tools that others must provide, such as "vault_search"
+uses = []              # what it may touch; each is granted with `dodona plugins grant`
+
+[rules]
+include = ["rules/*.toml"]
+
+# Users change it in plugins/NAME.toml, or for themselves with
+# `dodona call plugins.set plugin=NAME setting=many_turns value=10`.
+[settings.many_turns]
+type = "integer"
+default = 5
+min = 1
+max = 100
+description = "After how many turns of a query to remind"
+"#;
+
+const RULE: &str = r#"[rule]
+id = "long-query"
+name = "Long query"
+description = "Says so when a query takes many turns"
+trigger = "on_turn_start"
+
+[condition]
+expression = "context.turn.iteration_count > settings.many_turns"
+
+[action]
+type = "notify_self"
+message = "Turn {{ context.turn.iteration_count }} of this query. Answer with what you have, or say what is missing."
+category = "warning"
+deliver_at = "turn_start"
+
+[[tests]]
+name = "quiet at first"
+context = { turn = { iteration_count = 1 } }
+expect = { fired = false }
+
+[[tests]]
+name = "reminds after the fifth turn"
+context = { turn = { iteration_count = 6 } }
+expect = { fired = true, message = "Turn 6 of this query" }
+
+[[tests]]
+name = "keeps to what is set"
+context = { turn = { iteration_count = 6 } }
+settings = { many_turns = 10 }
+expect = { fired = false }
+"#;
+
+const README: &str = r#"# TITLE
+
+A plugin for Dodona. `manifest.toml` says what it is, `rules/` what it does.
+
+- `dodona plugins check NAME` checks it and runs the tests of its rules.
+- `dodona plugins reload` makes a running server load it anew.
+- `dodona plugins info NAME` tells how it is.
+"#;
