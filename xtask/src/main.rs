@@ -1,10 +1,11 @@
-//! The tasks of a contributor: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+//! The tasks of a contributor: `cargo xtask test`, `tidy`, `bench` and `fuzz`.
 //!
 //! A plain program instead of scripts, so that the tasks run wherever the workspace builds and are
 //! themselves compiled, linted and tested. Its dependencies are few on purpose: every fresh
 //! checkout pays for them before the first check runs.
 
 mod bench;
+mod fuzz;
 mod metadata;
 mod process;
 mod test;
@@ -23,6 +24,7 @@ Tasks:
   test    everything a contribution must pass
   tidy    the house rules that no compiler checks
   bench   the speed tables, as ratios measured in one run
+  fuzz    texts that nobody thought of, for the parsers and the small languages
 
 `cargo xtask <TASK> --help` says more about each.";
 
@@ -48,6 +50,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())

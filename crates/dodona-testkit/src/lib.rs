@@ -27,6 +27,8 @@
 //! [`model_server`] is a model provider that says what a test wants, faults included.
 //! [`measure`] is the loop behind the speed tables in `benches/`. [`Python`] and [`Node`] bring the
 //! libraries and programs that ours are compared with, [`Peer`] runs one that serves.
+//! The binary `real-model` asks a real small model through the program that ships; `cargo xtask test
+//! --with-model` runs it.
 //!
 //! # What it does not do
 //!
@@ -42,6 +44,7 @@ mod node;
 mod peer;
 mod python;
 mod stream;
+mod target;
 
 pub use chance::Chance;
 pub use hub::{HubBuilder, TestHub, principal};
@@ -51,3 +54,4 @@ pub use python::{Lines, Python};
 /// For tests that look at a database, or hold it, as another process would.
 pub use rusqlite;
 pub use stream::{assert_well_formed, fault, fingerprint};
+pub use target::target_directory;

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::target_directory;
+
 /// What to do if the system lacks what we need.
 const HINT: &str = "install Node with npm, on Debian and Ubuntu with `apt-get install npm`, or run \
                     `cargo xtask test packages`";
@@ -15,6 +17,9 @@ const MAJOR: u32 = 20;
 
 /// The Node that is installed beside the packages where the system's is older: npm has it too.
 const NEWER: &str = "node@22.21.0";
+
+/// What npm calls its lock file.
+const LOCK: &str = "package-lock.json";
 
 /// A Node with some packages, in a folder below the target directory.
 #[derive(Debug)]
@@ -49,6 +54,35 @@ impl Node {
         Ok(Self { home })
     }
 
+    /// Installs what the lock file of a folder names, or finds what an earlier run installed.
+    ///
+    /// # Errors
+    ///
+    /// If npm or a package cannot be had; the text says what to install.
+    pub fn locked(project: &Path) -> Result<Self> {
+        let name = project.file_name().context("the folder has no name")?;
+        let folder = target_directory()?.join("node");
+        fs::create_dir_all(&folder)?;
+        let home = folder.join(name);
+        let lock = File::create(home.with_extension("lock"))?;
+        lock.lock().context("waiting for another test to install")?;
+        // What was installed is what the lock file said then.
+        let (wanted, ready) = (fs::read(project.join(LOCK))?, home.join("ready"));
+        if fs::read(&ready).is_ok_and(|installed| installed == wanted) {
+            return Ok(Self { home });
+        }
+        fresh(&home)?;
+        for file in ["package.json", LOCK] {
+            fs::copy(project.join(file), home.join(file))?;
+        }
+        npm(&home, &["ci", "--ignore-scripts"], &[])?;
+        if system_major().unwrap_or(0) < MAJOR {
+            npm(&home, &["install", "--no-save"], &[NEWER])?;
+        }
+        fs::write(ready, wanted)?;
+        Ok(Self { home })
+    }
+
     /// Node, to be given a script; packages are found from its working directory.
     pub fn command(&self) -> Command {
         let own = self.home.join("node_modules/.bin/node");
@@ -57,17 +91,6 @@ impl Node {
         command.current_dir(&self.home);
         command
     }
-}
-
-/// The directory into which cargo built the running program.
-fn target_directory() -> Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let profile = program
-        .ancestors()
-        .find(|folder| folder.file_name().is_some_and(|name| name == "deps"))
-        .and_then(Path::parent);
-    let target = profile.and_then(Path::parent).map(Path::to_owned);
-    target.context("this program was not built by cargo")
 }
 
 /// A folder name for a list of packages.
@@ -83,19 +106,28 @@ fn slug(packages: &[&str]) -> String {
 }
 
 fn install(home: &Path, packages: &[&str]) -> Result<()> {
-    // What an interrupted run left behind.
+    fresh(home)?;
+    // Without it npm would look for a project further up.
+    fs::write(home.join("package.json"), "{ \"private\": true }\n")?;
+    let mut packages = packages.to_vec();
+    packages.extend((system_major().unwrap_or(0) < MAJOR).then_some(NEWER));
+    npm(home, &["install"], &packages)
+}
+
+/// An empty folder, whatever an interrupted run left behind.
+fn fresh(home: &Path) -> Result<()> {
     if home.exists() {
         fs::remove_dir_all(home)?;
     }
-    fs::create_dir_all(home)?;
-    // Without it npm would look for a project further up.
-    fs::write(home.join("package.json"), "{ \"private\": true }\n")?;
-    let newer = (system_major().unwrap_or(0) < MAJOR).then_some(NEWER);
+    Ok(fs::create_dir_all(home)?)
+}
+
+fn npm(home: &Path, verb: &[&str], packages: &[&str]) -> Result<()> {
     let mut npm = Command::new("npm");
     npm.current_dir(home)
-        .args(["install", "--silent", "--no-audit", "--no-fund"])
-        .args(packages)
-        .args(newer);
+        .args(verb)
+        .args(["--silent", "--no-audit", "--no-fund"])
+        .args(packages);
     let output = npm.output().context(HINT)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

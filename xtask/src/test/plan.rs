@@ -28,12 +28,14 @@ pub(super) enum AfterFailure {
 
 pub(super) fn parse<'a>(arguments: &[String], steps: &'a [Step]) -> Result<Request<'a>> {
     let mut after_failure = AfterFailure::Stop;
+    let mut extra = false;
     let mut names = Vec::new();
     for argument in arguments {
         match argument.as_str() {
             "-h" | "--help" => return Ok(Request::Help),
             "--list" => return Ok(Request::List),
             "--keep-going" => after_failure = AfterFailure::KeepGoing,
+            "--with-model" => extra = true,
             option if option.starts_with('-') => {
                 bail!("unknown option `{option}`; see `cargo xtask test --help`")
             }
@@ -47,7 +49,11 @@ pub(super) fn parse<'a>(arguments: &[String], steps: &'a [Step]) -> Result<Reque
             }
         }
     }
-    let wanted = |step: &&Step| names.is_empty() || names.contains(&step.name);
+    let wanted = |step: &&Step| match (names.is_empty(), step.extra) {
+        (_, true) if extra => true,
+        (true, is_extra) => !is_extra,
+        (false, _) => names.contains(&step.name),
+    };
     Ok(Request::Run(Plan {
         steps: steps.iter().filter(wanted).collect(),
         after_failure,
@@ -104,16 +110,25 @@ mod tests {
         Step {
             name: "first",
             about: "passes",
+            extra: false,
             run: || Ok(()),
         },
         Step {
             name: "second",
             about: "fails",
+            extra: false,
             run: || bail!("on purpose"),
         },
         Step {
             name: "third",
             about: "passes",
+            extra: false,
+            run: || Ok(()),
+        },
+        Step {
+            name: "fourth",
+            about: "passes, where it is asked for",
+            extra: true,
             run: || Ok(()),
         },
     ];
@@ -161,12 +176,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_for_every_day_runs_where_it_is_asked_for() {
+        let names = |arguments: &[&str]| {
+            let steps = plan(arguments).steps;
+            steps.iter().map(|step| step.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[]), ["first", "second", "third"]);
+        assert_eq!(names(&["--with-model", "first"]), ["first", "fourth"]);
+        assert_eq!(names(&["fourth"]), ["fourth"]);
+    }
+
+    #[test]
     fn an_unknown_step_is_answered_with_the_known_ones() {
         let Err(error) = parse(&["frist".to_owned()], STEPS) else {
             panic!("must be refused")
         };
         assert!(
-            error.to_string().ends_with("first, second, third"),
+            error.to_string().ends_with("first, second, third, fourth"),
             "{error}"
         );
     }

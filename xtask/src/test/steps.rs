@@ -44,3 +44,10 @@ pub(super) fn docs() -> Result<()> {
 pub(super) fn tidy() -> Result<()> {
     crate::tidy::check()
 }
+
+/// The program first: what asks the model runs it from the same folder.
+pub(super) fn model() -> Result<()> {
+    run(&mut cargo(&["build", "--package", "dodona"]))?;
+    let testkit = ["run", "--package", "dodona-testkit", "--bin", "real-model"];
+    run(&mut cargo(&testkit))
+}
