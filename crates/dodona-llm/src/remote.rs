@@ -51,7 +51,7 @@ pub(crate) struct Way {
 pub(crate) struct Patience {
     /// From the request to the first event.
     pub(crate) first: Duration,
-    /// Between any two pieces after that.
+    /// Between any two events after that. What only keeps the connection open is none.
     pub(crate) idle: Duration,
 }
 
@@ -123,6 +123,8 @@ struct Reading<'a> {
     surrogates: Surrogates,
     response: Option<Response>,
     started: Instant,
+    /// When something was last said.
+    heard: Instant,
     bytes: u64,
     /// Read and not passed on yet.
     ready: VecDeque<ModelEvent>,
@@ -141,6 +143,7 @@ impl<'a> Reading<'a> {
             surrogates: Surrogates::default(),
             response: None,
             started: Instant::now(),
+            heard: Instant::now(),
             bytes: 0,
             ready: VecDeque::new(),
             end: None,
@@ -150,6 +153,8 @@ impl<'a> Reading<'a> {
 
     /// The next event; none at the end of a complete answer.
     async fn next(&mut self, body: &Bytes) -> Result<Option<ModelEvent>, Failure> {
+        // The time that somebody took for the event before is not the provider's.
+        self.heard = Instant::now();
         loop {
             if let Some(event) = self.ready.pop_front() {
                 self.has_begun = true;
@@ -177,7 +182,8 @@ impl<'a> Reading<'a> {
         let chunk = match self.has_begun {
             false => in_time(first, way, web::next_chunk(response)).await?,
             true => {
-                let next = timeout(way.patience.idle, web::next_chunk(response));
+                let until = self.heard + way.patience.idle;
+                let next = timeout_at(until, web::next_chunk(response));
                 next.await.map_err(|_| silent(way))??
             }
         };
@@ -200,15 +206,22 @@ impl<'a> Reading<'a> {
         }
         let mut events = Vec::new();
         let parsed = self.parser.feed(chunk, &mut events);
+        // A server that is stuck may still keep its connection open, with comments or pings.
+        let mut heard = self.parser.is_within_event();
         for event in events {
             let mut out = Vec::new();
             let data = self.surrogates.mend(&event);
             let progress = self.answer.take(&data, &mut out);
             self.ready.extend(out);
-            if let Progress::Complete(finish) = progress? {
+            let progress = progress?;
+            heard |= progress != Progress::Nothing;
+            if let Progress::Complete(finish) = progress {
                 self.complete(finish);
                 return Ok(());
             }
+        }
+        if heard {
+            self.heard = Instant::now();
         }
         parsed.map_err(garbled)
     }

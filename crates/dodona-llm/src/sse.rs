@@ -39,6 +39,11 @@ impl SseParser {
         Ok(())
     }
 
+    /// Whether an event has begun and not ended. A comment is none.
+    pub(crate) fn is_within_event(&self) -> bool {
+        self.data.is_some() || self.line.starts_with(b"data")
+    }
+
     fn take_line(&mut self, line: &[u8], events: &mut Vec<String>) -> Result<(), NotText> {
         let line = std::str::from_utf8(line).map_err(|_| NotText)?;
         let line = match std::mem::replace(&mut self.past_first_line, true) {
@@ -80,6 +85,22 @@ mod tests {
         let text = "\u{feff}: hello\n\nevent: ping\r\ndata: {}\r\n\r\ndata:one\rdata: two\r\rid: 7\n\ndata\n\ndata: unfinished";
         let events = parse([text.as_bytes()]).unwrap();
         assert_eq!(events, ["{}", "one\ntwo", ""]);
+    }
+
+    #[test]
+    fn a_comment_is_no_event_that_has_begun() {
+        let (mut parser, mut events) = (SseParser::default(), Vec::new());
+        for (piece, within) in [
+            (": keep-alive\n\n", false),
+            (": again", false),
+            ("\nevent: x\n", false),
+            ("data: {", true),
+            ("}\n", true),
+            ("\n", false),
+        ] {
+            parser.feed(piece.as_bytes(), &mut events).unwrap();
+            assert_eq!(parser.is_within_event(), within, "after {piece:?}");
+        }
     }
 
     #[test]

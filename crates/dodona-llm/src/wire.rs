@@ -34,6 +34,8 @@ pub(crate) trait Answer: Send {
 /// Where an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
+    /// Nothing was said: an event that only keeps the connection open.
+    Nothing,
     More,
     Complete(Finish),
 }

@@ -343,7 +343,7 @@ impl Answer for Reply {
             }
             Event::MessageStop => return self.complete(out),
             Event::Error { error } => return Err(Failure::of_event(&error, &self.host)),
-            Event::Other => {}
+            Event::Other => return Ok(Progress::Nothing),
         }
         Ok(Progress::More)
     }

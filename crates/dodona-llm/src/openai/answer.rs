@@ -202,7 +202,7 @@ impl Answer for Completion {
             return Ok(Progress::Complete(self.complete(out)?));
         }
         if data.is_empty() {
-            return Ok(Progress::More);
+            return Ok(Progress::Nothing);
         }
         let chunk: Chunk = serde_json::from_str(data).map_err(garbled)?;
         self.take_chunk(chunk, out)?;

@@ -177,6 +177,36 @@ async fn a_provider_that_falls_silent_is_given_up_and_not_asked_again() {
 }
 
 #[tokio::test]
+async fn a_provider_that_only_keeps_the_connection_open_is_silent() {
+    for (provider, alive) in [
+        (Provider::OpenAi, ": processing\n\n"),
+        (Provider::Anthropic, ": processing\n\n"),
+        (
+            Provider::Anthropic,
+            "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        ),
+    ] {
+        let server = ModelServer::start().await;
+        let mut reply = Reply::text("begun");
+        for _ in 0..20 {
+            reply = reply
+                .step(Step::Delay(SHORT / 2))
+                .step(Step::Raw(alive.as_bytes().to_vec()));
+        }
+        // Long after anybody should have waited.
+        server.reply(reply.add_text(" and ended"));
+        let model = build(ModelConfig {
+            idle_timeout: SHORT,
+            ..config(&server, provider)
+        });
+        let said = ask(&*model, question("?")).await;
+        assert_eq!(text(&said), "begun", "{alive:?}");
+        let message = error(&said).to_string();
+        assert!(message.contains("silent"), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn a_truncated_answer_is_never_taken_for_a_whole_one() {
     for provider in BOTH {
         for end in [Step::Cut, Step::End] {
