@@ -8,10 +8,10 @@ use std::time::Duration;
 use dodona_fuzz::DOCUMENT;
 use dodona_script::{Engine, Limits, Object, Script};
 use libfuzzer_sys::fuzz_target;
-use serde_json::{Value, json};
+use serde_json::json;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(1));
-static CONTEXT: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(DOCUMENT["context"].clone()));
+static CONTEXT: LazyLock<Arc<dyn Object>> = LazyLock::new(|| Arc::new(DOCUMENT["context"].clone()));
 /// Finds what a run before may have left behind.
 static PROBE: LazyLock<Script> = LazyLock::new(|| {
     let source = "return { kept = x ~= nil or leak ~= nil, number = context.turn.number,
@@ -28,14 +28,13 @@ fuzz_target!(|source: &str| {
         memory_bytes: 4 << 20,
         ..Limits::default()
     };
-    let _ = ENGINE.run(&script, Arc::clone(&*CONTEXT), &limits);
+    let _ = ENGINE.run(&script, Arc::clone(&CONTEXT), &limits);
     // Its own limits: a busy machine is no finding.
     let patient = Limits {
         time: Duration::from_secs(20),
         ..Limits::default()
     };
-    let context: Arc<dyn Object> = Arc::clone(&*CONTEXT) as _;
-    let after = ENGINE.evaluate(&PROBE, context, Arc::default(), &patient);
+    let after = ENGINE.evaluate(&PROBE, Arc::clone(&CONTEXT), Arc::default(), &patient);
     let expected = json!({"kept": false, "number": 3, "same": "aa121"});
     assert_eq!(after, Ok(expected), "{source:?}");
 });
