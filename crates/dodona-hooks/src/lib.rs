@@ -37,7 +37,6 @@
 
 mod breaker;
 mod firing;
-mod gate;
 mod hook;
 mod list;
 mod order;
@@ -46,9 +45,7 @@ mod registry;
 mod reply;
 mod trace;
 
-pub use dodona_proto::hook::Verdict;
 pub use firing::{Fired, Firing};
-pub use gate::{Gate, PendingCall};
 pub use hook::{Hook, OnFailure};
 pub use point::Point;
 pub use registry::{HookId, HookInfo, HookRegistry, Hooks};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dodona_hooks::{Gate, Hook, Hooks};
+use dodona_hooks::{Hook, Hooks};
 use dodona_proto::{Event, Notification, PluginEffect, PluginName, ProjectId, Severity, UserId};
 use dodona_store::{Db, Migration};
 use futures_util::future::BoxFuture;
@@ -77,8 +77,6 @@ pub enum ActivationError {
 pub struct Contribution {
     /// What can be called.
     pub methods: Vec<Method>,
-    /// A say over tool calls.
-    pub gates: Vec<Gate>,
     /// A say at hook points.
     pub hooks: Vec<Hook>,
     /// The schema of its database.
@@ -95,13 +93,6 @@ impl Contribution {
     #[must_use]
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.methods.extend(methods);
-        self
-    }
-
-    /// Adds a gate.
-    #[must_use]
-    pub fn gate(mut self, gate: Gate) -> Self {
-        self.gates.push(gate);
         self
     }
 

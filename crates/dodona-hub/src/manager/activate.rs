@@ -93,11 +93,9 @@ impl Manager {
     ) -> Result<Active, String> {
         let Contribution {
             methods,
-            gates,
-            mut hooks,
+            hooks,
             migrations,
         } = contribution;
-        hooks.extend(gates.into_iter().map(Hook::from));
         let warnings = self.permitted(candidate, &hooks)?;
         let lease = Arc::new(Lease::default());
         let unused = lease.unused.clone();
