@@ -75,7 +75,8 @@ impl Node {
         for file in ["package.json", LOCK] {
             fs::copy(project.join(file), home.join(file))?;
         }
-        npm(&home, &["ci", "--ignore-scripts"], &[])?;
+        // Not `ci`: it refuses a lock file that leaves out what other platforms would need.
+        npm(&home, &["install", "--no-save", "--ignore-scripts"], &[])?;
         if system_major().unwrap_or(0) < MAJOR {
             npm(&home, &["install", "--no-save"], &[NEWER])?;
         }
