@@ -6,6 +6,10 @@ use crate::ops::{as_float, as_int};
 use crate::show::{Building, text_of, write_repr};
 use crate::value::Value;
 
+/// The standard library writes at most 65 535 decimals, and panics for more; `g` may ask for a few
+/// more than it was given.
+const MOST_DECIMALS: usize = 65_000;
+
 /// How one value is to be laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
@@ -93,6 +97,10 @@ impl Layout {
         let precision = self.precision.unwrap_or(6);
         // A float has at most 309 digits before the point and 1074 behind it that are not zero.
         meter.memory(precision.saturating_add(320))?;
+        if precision > MOST_DECIMALS {
+            let message = format!("a number has at most {MOST_DECIMALS} digits behind the point");
+            return Err(Fault::limit(message));
+        }
         let magnitude = value.abs();
         let digits = match notation.to_ascii_lowercase() {
             _ if value.is_nan() => "nan".into(),
