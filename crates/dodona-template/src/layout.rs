@@ -80,7 +80,7 @@ impl Layout {
         };
         if let Some(precision) = self.precision {
             meter.memory(precision)?;
-            digits = format!("{digits:0>precision$}");
+            digits.insert_str(0, &"0".repeat(precision.saturating_sub(digits.len())));
         }
         let prefix = if self.alternate { prefix } else { "" };
         let sign = self.sign_of(value < 0);

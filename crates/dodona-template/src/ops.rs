@@ -91,11 +91,14 @@ pub(crate) fn binary<'v>(
         return concat(meter, left, right);
     }
     left.defined()?;
+    // What is missing is an empty text to a format, as it is where it is written out.
+    if op == BinOp::Rem && left.as_str().is_some() {
+        return printf::percent(meter, left, right);
+    }
     right.defined()?;
     match op {
         BinOp::Add => add(meter, left, right),
         BinOp::Mul => multiply(meter, left, right),
-        BinOp::Rem if left.as_str().is_some() => printf::percent(meter, left, right),
         _ => match numbers(left, right) {
             Some(numbers) => arithmetic(op, numbers),
             None => Err(mismatch(symbol(op), left, right)),

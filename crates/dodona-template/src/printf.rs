@@ -40,9 +40,12 @@ pub(crate) fn percent<'v>(
     }
 }
 
-/// Python lets a single list or mapping be left over.
+/// Python lets a single list or mapping be left over, and takes what is missing for one of them.
 fn may_remain(values: &[Value<'_>]) -> bool {
-    matches!(values, [Value::List(_) | Value::Dict(_)])
+    matches!(
+        values,
+        [Value::List(_) | Value::Dict(_) | Value::Undefined(_)]
+    )
 }
 
 pub(crate) fn printf<'v>(

@@ -33,8 +33,12 @@ pub(super) fn last<'v>(meter: &mut Meter, value: Value<'v>, args: Args<'v>) -> R
     Ok(last.unwrap_or(Value::Undefined("last")))
 }
 
-/// Either an attribute of each element, or a filter applied to each.
+/// Either an attribute of each element, or a filter applied to each. As in Jinja2 whatever counts as
+/// false has no elements, be it a list or the number 0, and nobody looks at the arguments then.
 pub(super) fn map<'v>(meter: &mut Meter, value: Value<'v>, args: Args<'v>) -> Result<Value<'v>> {
+    if !value.is_true() {
+        return Value::list(meter, Vec::new());
+    }
     let mut items = value.to_vec(meter)?;
     if args.positional().is_empty() {
         let [attribute, default] = args.bind(["attribute", "default"])?;
@@ -73,7 +77,8 @@ enum Keep {
     Failing,
 }
 
-/// The elements for which the test holds, or does not; of the element or of its attribute.
+/// The elements for which the test holds, or does not; of the element or of its attribute. What
+/// counts as false has none, as for `map`.
 fn filtered<'v>(
     meter: &mut Meter,
     value: &Value<'v>,
@@ -81,6 +86,9 @@ fn filtered<'v>(
     by_attribute: bool,
     keep: Keep,
 ) -> Result<Value<'v>> {
+    if !value.is_true() {
+        return Value::list(meter, Vec::new());
+    }
     let used = usize::from(by_attribute);
     let attribute = match (by_attribute, args.positional().first()) {
         (true, None) => return Err(Fault::operation("needs the name of an attribute")),

@@ -104,6 +104,12 @@ fn doublings() -> Vec<String> {
 }
 
 #[test]
+fn a_whole_number_may_have_more_digits_than_the_standard_library_pads() {
+    let text = render("{{ ('%.70000d' % 7) | length }}", &Limits::prompt());
+    assert_eq!(text.unwrap(), "70000");
+}
+
+#[test]
 fn bombs_end_with_a_limit() {
     let doublings = doublings();
     let bombs = BOMBS

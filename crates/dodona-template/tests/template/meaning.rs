@@ -116,6 +116,11 @@ const EXAMPLES: &[(&str, &str)] = &[
         "ab{{ x }}",
     ),
     (
+        "{{ 0 | map('abs') | list }} {{ context.nothing | select | list }} {{ empty | map | list }}",
+        "[] [] []",
+    ),
+    ("[{{ '%s' % missing }}{{ 'x' % missing }}]", "[x]"),
+    (
         "{{ context.tools | map(attribute='name') | unique | join(', ') }}",
         "vault_read, Code_search",
     ),
