@@ -196,7 +196,8 @@ pub(super) fn filesizeformat<'v>(
     let text = if bytes == 1.0 {
         "1 Byte".to_owned()
     } else if bytes < base {
-        format!("{} Bytes", bytes.trunc())
+        // Whole bytes have no negative zero.
+        format!("{} Bytes", bytes.trunc() + 0.0)
     } else {
         let unit = |index: usize| f64::powi(base, index as i32 + 2);
         let fits = (0..letters.len()).find(|index| bytes < unit(*index));
