@@ -1,0 +1,164 @@
+//! A rule, ready to be asked: its condition checked against the trigger, its texts compiled.
+
+mod action;
+
+use std::sync::Arc;
+
+use dodona_expr::Expr;
+use dodona_plugin::reading::Reading;
+use dodona_proto::PluginName;
+use dodona_script::Script;
+
+pub(crate) use action::Prepared;
+
+use crate::Problem;
+use crate::context::schema;
+use crate::format::{Condition, Rule, within};
+use crate::identity::{RuleKey, STANDALONE, Scope};
+
+/// Where a rule's text comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// What it may say of itself.
+    pub scope: Scope,
+    /// The file, as people know it.
+    pub path: String,
+}
+
+/// A rule that can be evaluated many times, from many threads.
+#[derive(Debug)]
+pub struct CompiledRule {
+    /// As its file has it.
+    pub rule: Rule,
+    /// Its name everywhere.
+    pub key: RuleKey,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whether nobody can switch it off: `core` where that counts.
+    pub is_core: bool,
+    pub(crate) condition: CompiledCondition,
+    pub(crate) actions: Vec<Prepared>,
+}
+
+/// A condition, compiled.
+#[derive(Debug)]
+pub enum CompiledCondition {
+    /// An expression.
+    Expression(Expr),
+    /// A script.
+    Script(Arc<Script>),
+}
+
+/// Finds the source of a script by the path that a rule names.
+pub type ScriptSource<'s> = dyn Fn(&str) -> Result<String, String> + 's;
+
+impl CompiledRule {
+    /// Compiles a rule that was read from `text`. Without a result there is at least one error
+    /// among the problems.
+    pub fn compile(
+        rule: Rule,
+        text: &str,
+        origin: Origin,
+        scripts: &ScriptSource<'_>,
+    ) -> (Option<Self>, Vec<Problem>) {
+        let mut errors = Reading::new(origin.path.clone(), text);
+        let mut warnings = Reading::new(origin.path.clone(), text);
+        let condition = condition(&rule, text, scripts, &mut errors, &mut warnings);
+        let actions = action::prepare(&rule, text, &mut errors);
+        let (plugin, is_core) = standing(&rule, &origin.scope, &mut warnings);
+        let problems = (errors.into_problems().into_iter().map(Problem::error))
+            .chain(warnings.into_problems().into_iter().map(Problem::warning))
+            .collect();
+        let compiled = condition.zip(actions).map(|(condition, actions)| Self {
+            key: RuleKey {
+                plugin,
+                id: rule.id.clone(),
+            },
+            origin,
+            is_core,
+            condition,
+            actions,
+            rule,
+        });
+        (compiled, problems)
+    }
+
+    /// The condition, if it is an expression.
+    pub fn expression(&self) -> Option<&Expr> {
+        match &self.condition {
+            CompiledCondition::Expression(expr) => Some(expr),
+            CompiledCondition::Script(_) => None,
+        }
+    }
+
+    /// The condition.
+    pub fn condition(&self) -> &CompiledCondition {
+        &self.condition
+    }
+}
+
+/// Whose the rule is, and whether its `core` counts. What does not count is said.
+fn standing(rule: &Rule, scope: &Scope, warnings: &mut Reading<'_>) -> (PluginName, bool) {
+    let own = match scope {
+        Scope::Plugin(name) => name.clone(),
+        _ => PluginName::new(STANDALONE).expect("`rules` is a plugin's name"),
+    };
+    let mut plugin = own.clone();
+    if let Some(named) = rule.plugin_id.as_ref().filter(|named| **named != own) {
+        if scope.is_trusted() {
+            plugin = named.clone();
+        } else {
+            let message = format!(
+                "`plugin_id` counts in bundled rules and in your own; here the rule belongs to `{own}`"
+            );
+            warnings.fault(rule.spots.plugin_id.span.clone(), message);
+        }
+    }
+    if rule.core && !scope.is_trusted() {
+        let message = "`core` counts in bundled rules and in your own; here it does not";
+        warnings.fault(rule.spots.core.span.clone(), message);
+    }
+    (plugin, rule.core && scope.is_trusted())
+}
+
+fn condition(
+    rule: &Rule,
+    text: &str,
+    scripts: &ScriptSource<'_>,
+    errors: &mut Reading<'_>,
+    warnings: &mut Reading<'_>,
+) -> Option<CompiledCondition> {
+    let spot = &rule.spots.condition;
+    match &rule.condition {
+        Condition::Expression(source) => {
+            let place = |span: dodona_expr::Span| within(text, spot, source, span.start..span.end);
+            let expr = match Expr::compile(source, schema(rule.trigger)) {
+                Ok(expr) => expr,
+                Err(error) => {
+                    let span = place(error.span());
+                    match error.hint() {
+                        Some(hint) => errors.fault_with(span, error.message(), hint),
+                        None => errors.fault(span, error.message()),
+                    }
+                    return None;
+                }
+            };
+            for warning in expr.warnings() {
+                warnings.fault(place(warning.span), warning.message.clone());
+            }
+            Some(CompiledCondition::Expression(expr))
+        }
+        Condition::Script(path) => {
+            let compiled = scripts(path).and_then(|source| {
+                Script::compile(&source, path).map_err(|error| format!("`{path}`: {error}"))
+            });
+            match compiled {
+                Ok(script) => Some(CompiledCondition::Script(Arc::new(script))),
+                Err(why) => {
+                    errors.fault(spot.span.clone(), why);
+                    None
+                }
+            }
+        }
+    }
+}

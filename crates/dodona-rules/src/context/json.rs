@@ -1,0 +1,82 @@
+//! The context as JSON: for tests of rules, and for people who look at one.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::facts::Facts;
+use super::template::Page;
+use super::{RuleContext, empty};
+
+impl RuleContext {
+    /// A context from what is under `context.`, with `state`, and the plugin's settings. What is
+    /// left out has its default: zero, empty, or None.
+    ///
+    /// # Errors
+    ///
+    /// If it names what no context has, or with a value of another type.
+    pub fn from_json(context: &Value, settings: &Value) -> Result<Self, String> {
+        let mut rest = match context {
+            Value::Object(fields) => fields.clone(),
+            Value::Null => serde_json::Map::new(),
+            _ => return Err("the context must be a table".to_owned()),
+        };
+        let state = rest.remove("state").unwrap_or_else(|| json!({}));
+        let settings = match settings {
+            Value::Null => empty(),
+            other => Arc::new(other.clone()),
+        };
+        for (name, value) in [("state", &state), ("settings", &*settings)] {
+            if !value.is_object() {
+                return Err(format!("`{name}` must be a table"));
+            }
+        }
+        let facts: Facts =
+            serde_json::from_value(Value::Object(rest)).map_err(|error| error.to_string())?;
+        facts.shapes()?;
+        Ok(Self::new(Arc::new(facts)).of_plugin(Arc::new(state), settings))
+    }
+
+    /// The whole as JSON: `context` and `settings`.
+    pub fn to_json(&self) -> Value {
+        dodona_template::Object::to_json(&Page(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_filled_and_reads_back() {
+        let given =
+            json!({"turn": {"token_usage": 0.9}, "state": {"n": 1}, "result": {"tool_name": "x"}});
+        let context = RuleContext::from_json(&given, &json!({"most": 3})).unwrap();
+        let json = context.to_json();
+        assert_eq!(json["context"]["turn"]["token_usage"], 0.9);
+        assert_eq!(json["context"]["turn"]["number"], 0);
+        assert_eq!(json["context"]["state"]["n"], 1);
+        assert_eq!(json["context"]["result"]["tool_name"], "x");
+        assert_eq!(json["context"]["call"], Value::Null);
+        assert_eq!(json["settings"]["most"], 3);
+    }
+
+    #[test]
+    fn what_no_context_has_is_refused() {
+        for (given, why) in [
+            (json!({"turns": {}}), "unknown field `turns`"),
+            (json!({"turn": {"tokens": 1}}), "unknown field `tokens`"),
+            (json!({"turn": {"number": "one"}}), "invalid type"),
+            (json!({"state": []}), "`state` must be a table"),
+            (json!({"history": {"tools": {}}}), "lists"),
+            (
+                json!({"event": {"payload": 1}}),
+                "`event.payload` must be a table",
+            ),
+            (json!([]), "must be a table"),
+        ] {
+            let error = RuleContext::from_json(&given, &Value::Null).unwrap_err();
+            assert!(error.contains(why), "{given}: {error}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The plugin `rules`: what shall happen when, written in TOML.
+//!
+//! A rule is a trigger, a condition and actions. [`format`](mod@format) reads and validates one, a
+//! [`CompiledRule`] can be asked, [`load`] gathers them from the program, the user, plugins and a
+//! project into a [`RuleSet`](load::RuleSet), and [`evaluate`] asks one about a [`RuleContext`].
+//!
+//! ```
+//! use dodona_rules::{Origin, RuleContext, Scope, evaluate, load};
+//! use dodona_script::Engine;
+//! use serde_json::json;
+//!
+//! let text = r#"
+//!     [rule]
+//!     id = "token-warning"
+//!     trigger = "on_turn_start"
+//!     [condition]
+//!     expression = "context.turn.token_usage > 0.8"
+//!     [action]
+//!     type = "notify_self"
+//!     message = "Token usage at {{ (context.turn.token_usage * 100) | int }}%"
+//! "#;
+//! let origin = Origin { scope: Scope::User, path: "rules/token-warning.toml".to_owned() };
+//! let loaded = load::load_text(origin, text, &|_| Err("no scripts here".to_owned()));
+//! let rule = loaded.rule.expect("it has no faults");
+//!
+//! let context = RuleContext::from_json(&json!({"turn": {"token_usage": 0.91}}), &json!({}))?;
+//! let outcome = evaluate(&rule, &context, &Engine::new(1));
+//! assert!(outcome.fired);
+//! assert_eq!(outcome.decisions[0].message(), Some("Token usage at 91%"));
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! # What it does not do
+//!
+//! It calls neither the agent nor the hub: what rules decide goes back as verdicts and effects, and
+//! whoever fired the hook point carries them out. A condition does no I/O. Nothing that a rule
+//! reads is rendered, parsed as a rule, or run.
+
+mod compile;
+pub mod context;
+mod engine;
+pub mod format;
+mod identity;
+pub mod load;
+mod problem;
+
+pub use compile::{CompiledCondition, CompiledRule, Origin, ScriptSource};
+pub use context::{Facts, RuleContext};
+pub use engine::{
+    Answer, Decision, EvalError, Limiter, Matched, Outcome, Round, Stage, Suppressed, act,
+    evaluate, matches,
+};
+pub use format::{Action, Rule, Trigger};
+pub use identity::{NoRuleKey, RuleKey, STANDALONE, Scope};
+pub use problem::{Problem, ProblemSeverity};

@@ -1,0 +1,142 @@
+//! Rules in the order in which they are asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dodona_expr::{Expr, ExprSet};
+use dodona_proto::PluginName;
+
+use crate::compile::CompiledRule;
+use crate::format::Trigger;
+use crate::identity::RuleKey;
+
+/// Rules, indexed by trigger. It never changes: another set takes its place.
+#[derive(Debug, Default)]
+pub struct RuleSet {
+    rules: Vec<Arc<CompiledRule>>,
+    triggers: [TriggerRules; 7],
+}
+
+/// The rules of one trigger.
+#[derive(Debug, Default)]
+pub struct TriggerRules {
+    /// Higher priority first, ties by id.
+    entries: Vec<Entry>,
+    /// For each plugin, because state and settings are a plugin's.
+    plugins: Vec<PluginRules>,
+    has_scripts: bool,
+}
+
+/// The conditions of one plugin's rules, which share what they have in common.
+#[derive(Debug)]
+pub(crate) struct PluginRules {
+    pub(crate) plugin: PluginName,
+    pub(crate) expressions: ExprSet,
+}
+
+/// A rule in its place.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) rule: Arc<CompiledRule>,
+    /// Which of the plugins.
+    pub(crate) plugin: usize,
+    /// Which of the plugin's expressions; none for a script.
+    pub(crate) expression: Option<usize>,
+}
+
+impl RuleSet {
+    /// Puts rules in order. No two may have the same name.
+    pub fn new(mut rules: Vec<Arc<CompiledRule>>) -> Self {
+        rules.sort_by(|a, b| {
+            let order = b.rule.priority.cmp(&a.rule.priority);
+            let by_id = || (&a.rule.id, &a.key.plugin).cmp(&(&b.rule.id, &b.key.plugin));
+            order.then_with(by_id)
+        });
+        let triggers = Trigger::ALL.map(|trigger| {
+            let asked =
+                |rule: &&Arc<CompiledRule>| rule.rule.trigger == trigger && rule.rule.enabled;
+            TriggerRules::new(rules.iter().filter(asked).cloned().collect())
+        });
+        Self { rules, triggers }
+    }
+
+    /// Every rule, those too that are not enabled; higher priority first, ties by id.
+    pub fn rules(&self) -> &[Arc<CompiledRule>] {
+        &self.rules
+    }
+
+    /// A rule by its name.
+    pub fn get(&self, key: &RuleKey) -> Option<&Arc<CompiledRule>> {
+        self.rules.iter().find(|rule| rule.key == *key)
+    }
+
+    /// The rules that are asked at a trigger.
+    pub fn at(&self, trigger: Trigger) -> &TriggerRules {
+        &self.triggers[trigger.index()]
+    }
+}
+
+impl TriggerRules {
+    fn new(rules: Vec<Arc<CompiledRule>>) -> Self {
+        let mut conditions: BTreeMap<PluginName, Vec<Expr>> = BTreeMap::new();
+        for rule in &rules {
+            let expressions = conditions.entry(rule.key.plugin.clone()).or_default();
+            expressions.extend(rule.expression().cloned());
+        }
+        let names: Vec<PluginName> = conditions.keys().cloned().collect();
+        let mut counts = vec![0; names.len()];
+        let entries = rules.into_iter().map(|rule| {
+            let plugin = names.iter().position(|name| *name == rule.key.plugin);
+            let plugin = plugin.expect("every rule's plugin was just counted");
+            let expression = rule.expression().map(|_| {
+                counts[plugin] += 1;
+                counts[plugin] - 1
+            });
+            Entry {
+                rule,
+                plugin,
+                expression,
+            }
+        });
+        let entries: Vec<Entry> = entries.collect();
+        let plugins = conditions
+            .into_iter()
+            .map(|(plugin, expressions)| PluginRules {
+                plugin,
+                expressions: ExprSet::new(expressions),
+            });
+        Self {
+            has_scripts: entries.iter().any(|entry| entry.expression.is_none()),
+            plugins: plugins.collect(),
+            entries,
+        }
+    }
+
+    /// Whether nobody is asked.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The rules, in the order in which they are asked.
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
+        self.entries.iter().map(|entry| &entry.rule)
+    }
+
+    /// The plugins whose rules are asked: for each there is a context of its own.
+    pub fn plugin_names(&self) -> impl Iterator<Item = &PluginName> {
+        self.plugins.iter().map(|plugin| &plugin.plugin)
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn plugins(&self) -> &[PluginRules] {
+        &self.plugins
+    }
+
+    /// Whether one of the conditions is a script, and so blocks its thread.
+    pub fn has_scripts(&self) -> bool {
+        self.has_scripts
+    }
+}

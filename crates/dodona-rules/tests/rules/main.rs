@@ -1,0 +1,1 @@
+//! The plugin `rules`, from the outside.
