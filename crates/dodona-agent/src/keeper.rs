@@ -88,22 +88,22 @@ impl Keeper {
             reason: session.reason,
             turns: session.turns,
         };
-        let draft = EventDraft {
-            kind: "session.end",
-            source: "agent",
-            severity: Severity::Info,
-            payload: json!(payload),
-            call: None,
-            id: Some(session.id),
-        };
-        self.bus.publish(draft).await?;
-        let hooks = self.host.hooks();
-        let fired = hooks.fire::<point::SessionEnd>(payload).await;
         let behalf = Behalf {
             user: &session.user,
             project: Some(&session.project),
             call: None,
         };
+        let draft = EventDraft {
+            kind: "session.end",
+            source: "agent",
+            severity: Severity::Info,
+            payload: json!(payload),
+            behalf: Some(behalf),
+            id: Some(session.id),
+        };
+        self.bus.publish(draft).await?;
+        let hooks = self.host.hooks();
+        let fired = hooks.fire::<point::SessionEnd>(payload).await;
         let told = self.host.carry_out(behalf, fired.effects).await;
         Ok(self.conversations.notify(&session.context, told).await?)
     }

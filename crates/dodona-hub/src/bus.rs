@@ -32,11 +32,9 @@ impl EventBus for Bus {
             severity: draft.severity,
             payload: draft.payload,
             timestamp: Timestamp::now(),
-            user: draft.call.map(|call| call.principal.user.clone()),
-            project: draft
-                .call
-                .and_then(|call| Some(call.project.as_ref()?.id.clone())),
-            call: draft.call.map(|call| call.call_id),
+            user: draft.behalf.map(|behalf| behalf.user.clone()),
+            project: draft.behalf.and_then(|behalf| behalf.project.cloned()),
+            call: draft.behalf.and_then(|behalf| Some(behalf.call?.call_id)),
         };
         let is_told_again = draft.id.is_some();
         Box::pin(async move {

@@ -100,7 +100,7 @@ impl Core {
             source: plugin.as_str(),
             severity: Severity::Info,
             payload,
-            call: behalf.call,
+            behalf: Some(behalf),
             id: None,
         };
         if let Err(error) = self.bus.publish(draft).await {

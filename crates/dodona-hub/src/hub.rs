@@ -24,6 +24,7 @@ use crate::approvals::Approvals;
 use crate::bus::Bus;
 use crate::cancel::CancelTarget;
 use crate::config::{HubConfig, Places};
+use crate::history::History;
 use crate::host::Host;
 use crate::limits::UserLimits;
 use crate::manager::{Manager, Module, Services, Sources};
@@ -136,6 +137,7 @@ impl Hub {
             data_dir: places.data,
             store: store.clone(),
             bus: Arc::clone(&bus),
+            history: Arc::new(History::new(journal.clone())),
             state: Arc::new(PluginStates::new(db)),
             overrides: Arc::clone(&overrides),
             global_config: Arc::new(config.global.clone()),

@@ -38,6 +38,7 @@ mod config;
 mod database;
 pub mod echo;
 mod gate;
+mod history;
 mod host;
 mod hub;
 mod limits;

@@ -197,7 +197,7 @@ impl ToolRun {
             source: self.method.plugin(),
             severity,
             payload,
-            call: Some(&self.node.info),
+            behalf: Some(Behalf::of(&self.node.info)),
             id: None,
         };
         self.node.core.bus.publish(draft).await

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::history::EventHistory;
 use crate::manifest::Manifest;
 use crate::settings::{PluginSettings, Settings};
 use crate::state::StateStore;
@@ -132,6 +133,8 @@ pub struct PluginContext {
     pub db: Db,
     /// The event bus.
     pub bus: Arc<dyn EventBus>,
+    /// The events that were journaled, for a plugin that reads them again.
+    pub history: Arc<dyn EventHistory>,
     /// The hooks, for a plugin that has points of its own to fire.
     pub hooks: Arc<dyn HookHost>,
 }
@@ -198,8 +201,8 @@ pub struct EventDraft<'a> {
     pub severity: Severity,
     /// Particulars.
     pub payload: Value,
-    /// The call it happened in, where there is one.
-    pub call: Option<&'a crate::CallInfo>,
+    /// For whom it happened and in which call, where it was for somebody.
+    pub behalf: Option<Behalf<'a>>,
     /// Its id, where whoever publishes it may have done so before: it is stored once, and has
     /// been when [`EventBus::publish`] returns. Without one it is a new event each time.
     pub id: Option<Uuid>,

@@ -191,7 +191,7 @@ impl Work<'_> {
             source: "agent",
             severity: Severity::Info,
             payload,
-            call: Some(self.ctx),
+            behalf: Some(Behalf::of(self.ctx)),
             id: None,
         };
         self.agent.bus.publish(draft).await

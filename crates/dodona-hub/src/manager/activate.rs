@@ -160,6 +160,7 @@ impl Manager {
             data_dir: data_dir.join("plugins").join(name.as_str()),
             db: store.database(&file, Durability::Full),
             bus: Arc::clone(&self.services.bus),
+            history: Arc::clone(&self.services.history),
             hooks: Arc::clone(&self.hooks),
             name,
         }

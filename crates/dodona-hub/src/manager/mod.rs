@@ -24,8 +24,8 @@ use dodona_hooks::HookRegistry;
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::reading::Problem;
 use dodona_plugin::{
-    CallError, Capabilities, ErrorCode, EventBus, HookHost, Manifest, Plugin, PluginSettings,
-    StateBackend,
+    CallError, Capabilities, ErrorCode, EventBus, EventHistory, HookHost, Manifest, Plugin,
+    PluginSettings, StateBackend,
 };
 use dodona_proto::{PluginName, PluginState, PluginStatus, Severity};
 use dodona_store::Store;
@@ -56,6 +56,7 @@ pub(crate) struct Services {
     pub(crate) data_dir: PathBuf,
     pub(crate) store: Store,
     pub(crate) bus: Arc<dyn EventBus>,
+    pub(crate) history: Arc<dyn EventHistory>,
     pub(crate) state: Arc<dyn StateBackend>,
     pub(crate) overrides: Arc<UserOverrides>,
     pub(crate) global_config: Arc<Map<String, Value>>,
@@ -509,7 +510,7 @@ impl Manager {
             source: "hub",
             severity: Severity::Error,
             payload: json!({ "plugin": name, "reason": reason }),
-            call: None,
+            behalf: None,
             id: None,
         };
         if let Err(error) = self.services.bus.publish(draft).await {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dodona_plugin::activation::EventDraft;
-use dodona_plugin::{EventBus, Lagged, Subscription};
+use dodona_plugin::{Behalf, EventBus, Lagged, Subscription};
 use dodona_proto::{Event, Severity};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn draft(kind: &str, n: u64) -> EventDraft<'_> {
         source: "probe",
         severity: Severity::Info,
         payload: json!({ "n": n }),
-        call: None,
+        behalf: None,
         id: None,
     }
 }
@@ -158,7 +158,7 @@ async fn an_event_of_a_call_carries_who_and_where() {
             let bus = Arc::clone(&bus);
             async move {
                 bus.publish(EventDraft {
-                    call: Some(&ctx),
+                    behalf: Some(Behalf::of(&ctx)),
                     id: None,
                     ..draft("custom.done", 1)
                 })

@@ -404,11 +404,11 @@ pub(super) fn word_of<T: Serialize>(value: &T) -> String {
     }
 }
 
-fn word<T: DeserializeOwned>(text: &str, column: &'static str) -> Result<T, DbError> {
+pub(super) fn word<T: DeserializeOwned>(text: &str, column: &'static str) -> Result<T, DbError> {
     serde_json::from_value(Value::String(text.to_owned())).map_err(|_| mangled(column))
 }
 
-fn moment(millis: i64) -> Result<Timestamp, DbError> {
+pub(super) fn moment(millis: i64) -> Result<Timestamp, DbError> {
     Timestamp::from_millisecond(millis).map_err(|_| mangled("a time"))
 }
 

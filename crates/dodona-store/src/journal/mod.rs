@@ -14,6 +14,7 @@
 
 mod call_record;
 mod entry;
+mod history;
 mod live;
 mod pump;
 mod reader;
@@ -37,6 +38,7 @@ use writer::Unclaimed;
 
 pub use call_record::{CallEnd, CallRecord};
 pub use entry::{CallHead, Decided, DecidedKind, StoredItem, StreamEnd, StreamHead};
+pub use history::{EventFilter, Place, RecordedEvent};
 pub use reader::StreamReader;
 pub use recovery::Recovered;
 pub use redact::Redactor;
@@ -323,6 +325,16 @@ impl Journal {
             .await?;
         events.reverse();
         Ok(events)
+    }
+
+    /// A page of events, as far as they are committed, from a place on: oldest first when reading
+    /// forwards, newest first backwards. Bounded in rows and bytes; an empty one is the last.
+    pub async fn events_from(
+        &self,
+        filter: EventFilter,
+        place: Place,
+    ) -> Result<Vec<RecordedEvent>, JournalError> {
+        Ok(history::page(&self.inner.db, filter, place).await?)
     }
 
     /// The newest `limit` calls of mutating methods, oldest first.

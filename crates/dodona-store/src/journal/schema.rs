@@ -119,6 +119,21 @@ pub(super) const RECENT_EVENTS: &str = "
     where kind = 'event' and (?1 = '' or type = ?1 or substr(type, 1, length(?2)) = ?2)
     order by no desc limit ?3";
 
+/// In the order of rows, which the plus signs say: an index by kind or time would have to sort.
+pub(super) const EVENTS_FORWARDS: &str = "
+    select no, type, source, severity, event_id, user_id, project_id, call_id, at, body from records
+    where no > ?1 and +kind = 'event' and user_id = ?2 and (?3 is null or project_id = ?3)
+    and (?4 = '' or instr(?4, ',' || type || ',') > 0) and +at >= ?5 and +at <= ?6
+    order by no limit ?7";
+
+pub(super) const EVENTS_BACKWARDS: &str = "
+    select no, type, source, severity, event_id, user_id, project_id, call_id, at, body from records
+    where no < ?1 and +kind = 'event' and user_id = ?2 and (?3 is null or project_id = ?3)
+    and (?4 = '' or instr(?4, ',' || type || ',') > 0) and +at >= ?5 and +at <= ?6
+    order by no desc limit ?7";
+
+pub(super) const FIRST_SINCE: &str = "select min(no) from records where at >= ?1";
+
 pub(super) const OPEN_STREAMS: &str =
     "select no, stream_id, method from streams where ended_at is null order by no";
 

@@ -1,6 +1,7 @@
 //! The journal, from outside.
 
 mod failures;
+mod history;
 mod properties;
 mod recovery;
 mod redaction;

@@ -1,0 +1,32 @@
+//! The journal's events, for plugins that read them again.
+
+use dodona_plugin::{BoxFuture, CallError, EventHistory};
+use dodona_store::journal::{EventFilter, Journal, Place, RecordedEvent};
+
+/// The events of one hub's journal.
+pub(crate) struct History {
+    journal: Journal,
+}
+
+impl History {
+    pub(crate) fn new(journal: Journal) -> Self {
+        Self { journal }
+    }
+}
+
+impl EventHistory for History {
+    fn page(
+        &self,
+        filter: EventFilter,
+        place: Place,
+    ) -> BoxFuture<'_, Result<Vec<RecordedEvent>, CallError>> {
+        Box::pin(async move {
+            // Events are queued before they are stored. What was published before a reader begins
+            // is stored once it has waited here; later pages are about older events.
+            if matches!(place, Place::Beginning | Place::End) {
+                self.journal.flush().await?;
+            }
+            Ok(self.journal.events_from(filter, place).await?)
+        })
+    }
+}

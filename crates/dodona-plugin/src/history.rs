@@ -1,0 +1,20 @@
+//! What happened before: the journal's events, read again.
+
+use dodona_store::journal::{EventFilter, Place, RecordedEvent};
+use futures_util::future::BoxFuture;
+
+use crate::CallError;
+
+/// The way to events that were journaled. The hub implements it.
+///
+/// It reads and never writes, one page at a time: whoever goes through years of events holds a
+/// page of them. A filter names a user, so nobody reads another's by leaving something out.
+pub trait EventHistory: Send + Sync {
+    /// The events from a place on, with everything that was published before this was asked:
+    /// oldest first when reading forwards, newest first backwards. An empty page is the last.
+    fn page(
+        &self,
+        filter: EventFilter,
+        place: Place,
+    ) -> BoxFuture<'_, Result<Vec<RecordedEvent>, CallError>>;
+}

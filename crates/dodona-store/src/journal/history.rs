@@ -1,0 +1,188 @@
+//! Reading events again, in order and page by page.
+
+use dodona_proto::{CallId, Event, ProjectId, Severity, UserId};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::entry::{mangled, moment, word};
+use super::schema;
+use crate::{Db, DbError, Row, Tx};
+
+/// How many events a page has at most.
+const PAGE_ROWS: u32 = 2_048;
+
+/// How many bytes of payloads a page has at most; one event more than that is a page of its own.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// Which events to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventFilter {
+    /// Those of this user.
+    pub user: UserId,
+    /// Those in this project; all projects, and none, without.
+    pub project: Option<ProjectId>,
+    /// Those of these types; all without.
+    pub kinds: Vec<String>,
+    /// None before this.
+    pub since: Option<Timestamp>,
+    /// None after this.
+    pub until: Option<Timestamp>,
+}
+
+impl EventFilter {
+    /// Everything of a user.
+    pub fn of(user: UserId) -> Self {
+        Self {
+            user,
+            project: None,
+            kinds: Vec::new(),
+            since: None,
+            until: None,
+        }
+    }
+}
+
+/// Where reading goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// With the oldest, forwards.
+    Beginning,
+    /// After an event, forwards.
+    After(u64),
+    /// With the newest, backwards.
+    End,
+    /// Before an event, backwards.
+    Before(u64),
+}
+
+/// An event as the journal has it: its payload is text, for whoever wants to look into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedEvent {
+    /// Its place in the journal; grows with time.
+    pub position: u64,
+    /// Its id.
+    pub id: Uuid,
+    /// What happened, dotted.
+    pub kind: String,
+    /// Who says so.
+    pub source: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// When.
+    pub timestamp: Timestamp,
+    /// On whose behalf.
+    pub user: Option<UserId>,
+    /// In which project.
+    pub project: Option<ProjectId>,
+    /// In which call.
+    pub call: Option<CallId>,
+    /// Particulars, as JSON.
+    pub payload: Box<str>,
+}
+
+impl RecordedEvent {
+    /// The event with its payload read.
+    ///
+    /// # Errors
+    ///
+    /// If the payload is no JSON, which this version never writes.
+    pub fn to_event(&self) -> Result<Event, serde_json::Error> {
+        Ok(Event {
+            id: self.id,
+            kind: self.kind.clone(),
+            source: self.source.clone(),
+            severity: self.severity,
+            payload: serde_json::from_str(&self.payload)?,
+            timestamp: self.timestamp,
+            user: self.user.clone(),
+            project: self.project.clone(),
+            call: self.call,
+        })
+    }
+}
+
+/// One page, from a place on. It is empty when there is nothing more.
+pub(super) async fn page(
+    db: &Db,
+    filter: EventFilter,
+    place: Place,
+) -> Result<Vec<RecordedEvent>, DbError> {
+    db.read(move |tx| read(tx, &filter, place)).await
+}
+
+fn read(tx: &Tx<'_>, filter: &EventFilter, place: Place) -> Result<Vec<RecordedEvent>, DbError> {
+    let millis = |time: Option<Timestamp>, none: i64| time.map_or(none, Timestamp::as_millisecond);
+    let since = millis(filter.since, i64::MIN);
+    let (sql, from) = match place {
+        // The first row that is young enough: from there on rows are read in their own order.
+        Place::Beginning if filter.since.is_some() => (schema::EVENTS_FORWARDS, first(tx, since)?),
+        Place::Beginning => (schema::EVENTS_FORWARDS, -1),
+        Place::After(position) => (schema::EVENTS_FORWARDS, number(position)),
+        Place::End => (schema::EVENTS_BACKWARDS, i64::MAX),
+        Place::Before(position) => (schema::EVENTS_BACKWARDS, number(position)),
+    };
+    let kinds = match filter.kinds.is_empty() {
+        true => String::new(),
+        // Types have no comma.
+        false => format!(",{},", filter.kinds.join(",")),
+    };
+    let project = filter.project.as_ref().map(ToString::to_string);
+    let mut bytes = 0;
+    let rows = tx.query(
+        sql,
+        (
+            from,
+            filter.user.as_str(),
+            project,
+            kinds,
+            since,
+            millis(filter.until, i64::MAX),
+            PAGE_ROWS,
+        ),
+        |row| {
+            // What does not fit the page is not copied, and read again with the next one.
+            let fits = bytes < PAGE_BYTES;
+            bytes += row.text(9)?.len();
+            fits.then(|| recorded(row)).transpose()
+        },
+    )?;
+    Ok(rows.into_iter().map_while(|row| row).collect())
+}
+
+/// The place before the first record of a time or later.
+fn first(tx: &Tx<'_>, since: i64) -> Result<i64, DbError> {
+    let found: Option<i64> = tx.query_one(schema::FIRST_SINCE, (since,), |row| row.get(0))?;
+    Ok(found.map_or(i64::MAX, |no| no - 1))
+}
+
+/// A place as a column has it: there is nothing beyond what it can hold.
+fn number(position: u64) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+fn recorded(row: &Row<'_>) -> Result<RecordedEvent, DbError> {
+    let optional = |index: usize| row.get::<Option<String>>(index);
+    Ok(RecordedEvent {
+        position: row.get(0)?,
+        kind: row.get(1)?,
+        source: row.get(2)?,
+        severity: match optional(3)? {
+            Some(text) => word(&text, "records.severity")?,
+            None => Severity::Info,
+        },
+        id: row.text(4)?.parse().map_err(|_| mangled("records.event_id"))?,
+        user: parsed(optional(5)?, "records.user_id")?,
+        project: parsed(optional(6)?, "records.project_id")?,
+        call: parsed(optional(7)?, "records.call_id")?,
+        timestamp: moment(row.get(8)?)?,
+        payload: row.text(9)?.into(),
+    })
+}
+
+fn parsed<T: std::str::FromStr>(
+    text: Option<String>,
+    column: &'static str,
+) -> Result<Option<T>, DbError> {
+    let parse = |text: String| text.parse().map_err(|_| mangled(column));
+    text.map(parse).transpose()
+}
