@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Fault, Span, Warning};
 use crate::eval::{Machine, quick};
 use crate::ir::{Id, Op, Program};
 use crate::limits::Limits;
-use crate::schema::Schema;
+use crate::schema::{FunctionId, Schema, Slot};
 use crate::scope::Scope;
 use crate::value::Value;
 use crate::{lower, optimise, parse};
@@ -59,6 +59,49 @@ impl Expr {
     /// What may go wrong when the expression runs, as far as its types tell.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// The fields that it names, some perhaps more than once.
+    pub fn fields(&self) -> impl Iterator<Item = Slot> {
+        self.terms().filter_map(|op| match op {
+            Op::Field(slot) => Some(*slot),
+            _ => None,
+        })
+    }
+
+    /// The functions and methods of the host that it calls, some perhaps more than once.
+    pub fn calls(&self) -> impl Iterator<Item = FunctionId> {
+        self.terms().filter_map(|op| match op {
+            Op::Host(function, _) => Some(*function),
+            _ => None,
+        })
+    }
+
+    /// What is left of it after optimisation, term by term.
+    fn terms(&self) -> impl Iterator<Item = &Op> {
+        let mut waiting = vec![self.program.root];
+        std::iter::from_fn(move || {
+            let op = self.program.op(waiting.pop()?);
+            waiting.extend(op.children());
+            Some(op)
+        })
+    }
+
+    /// Whether it is plain that it holds in no scope, as for `1 > 2` or `False and n > 2`.
+    pub fn never_holds(&self) -> bool {
+        self.is_never_true(self.program.root)
+    }
+
+    fn is_never_true(&self, id: Id) -> bool {
+        match self.program.op(id) {
+            Op::Constant(_) => {
+                let known = self.program.known(id);
+                known.is_some_and(|value| !value.is_truthy())
+            }
+            Op::And(terms) => terms.written.iter().any(|&term| self.is_never_true(term)),
+            Op::Or(terms) => terms.written.iter().all(|&term| self.is_never_true(term)),
+            _ => false,
+        }
     }
 
     /// The value in a scope.

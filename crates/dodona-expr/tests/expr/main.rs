@@ -11,6 +11,7 @@ mod differential;
 mod fixtures;
 mod generate;
 mod properties;
+mod reads;
 mod sets;
 mod simpleeval;
 mod support;

@@ -170,7 +170,10 @@ fn recorded(row: &Row<'_>) -> Result<RecordedEvent, DbError> {
             Some(text) => word(&text, "records.severity")?,
             None => Severity::Info,
         },
-        id: row.text(4)?.parse().map_err(|_| mangled("records.event_id"))?,
+        id: row
+            .text(4)?
+            .parse()
+            .map_err(|_| mangled("records.event_id"))?,
         user: parsed(optional(5)?, "records.user_id")?,
         project: parsed(optional(6)?, "records.project_id")?,
         call: parsed(optional(7)?, "records.call_id")?,

@@ -18,7 +18,7 @@ fn event(kind: &str, user: &str, n: u64) -> Event {
         payload: json!({ "n": n }),
         timestamp: Timestamp::now(),
         user: Some(user.parse().unwrap()),
-        project: (n % 2 == 0).then(|| "even".parse().unwrap()),
+        project: n.is_multiple_of(2).then(|| "even".parse().unwrap()),
         call: None,
     }
 }
@@ -58,7 +58,11 @@ async fn all(journal: &Journal, filter: &EventFilter, mut place: Place) -> Vec<u
 async fn pages_have_every_event_of_a_user_once_and_in_order() {
     let scratch = Scratch::new();
     let journal = open(&scratch).await;
-    publish(&journal, (0..5_000).map(|n| event("custom.tick", "alice", n))).await;
+    publish(
+        &journal,
+        (0..5_000).map(|n| event("custom.tick", "alice", n)),
+    )
+    .await;
     publish(&journal, [event("custom.tick", "bob", 9)]).await;
     let forwards = all(&journal, &alice(), Place::Beginning).await;
     assert_eq!(forwards, (0..5_000).collect::<Vec<_>>());
@@ -80,7 +84,10 @@ async fn a_filter_chooses_by_type_project_and_time() {
     publish(&journal, (0..10).map(day)).await;
     let mut filter = alice();
     filter.kinds = vec!["tool.call.failure".to_owned(), "tool.call".to_owned()];
-    assert_eq!(all(&journal, &filter, Place::Beginning).await, [1, 2, 4, 5, 7, 8]);
+    assert_eq!(
+        all(&journal, &filter, Place::Beginning).await,
+        [1, 2, 4, 5, 7, 8]
+    );
     filter.project = Some("even".parse().unwrap());
     assert_eq!(all(&journal, &filter, Place::Beginning).await, [2, 4, 8]);
     filter.since = Some(Timestamp::now() - SignedDuration::from_hours(24 * 6 + 12));
@@ -103,7 +110,10 @@ async fn a_page_is_bounded_in_bytes_and_nothing_is_left_out_for_it() {
         event
     };
     publish(&journal, (0..9).map(large)).await;
-    let first = journal.events_from(alice(), Place::Beginning).await.unwrap();
+    let first = journal
+        .events_from(alice(), Place::Beginning)
+        .await
+        .unwrap();
     assert!((1..=5).contains(&first.len()), "{}", first.len());
     let everything = all(&journal, &alice(), Place::Beginning).await;
     assert_eq!(everything, (0..9).collect::<Vec<_>>());
