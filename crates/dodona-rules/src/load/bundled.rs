@@ -24,7 +24,15 @@ macro_rules! bundle {
 }
 
 /// Every rule and every script of a rule. A test compares the list with the directory.
-pub const BUNDLED: &[BundledFile] = bundle![];
+pub const BUNDLED: &[BundledFile] = bundle![
+    "context-limit-warning.toml",
+    "iteration-budget-warning.toml",
+    "large-result-hint.toml",
+    "query-start-log.toml",
+    "repeated-failure-warning.toml",
+    "scripts/repeated-failure.lua",
+    "token-budget-warning.toml",
+];
 
 /// Loads the rules that come with the program.
 pub fn bundled() -> Vec<Loaded> {
