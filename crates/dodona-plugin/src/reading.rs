@@ -114,6 +114,18 @@ impl<'t> Reading<'t> {
         }
     }
 
+    /// As [`parse`](Self::parse), but a key that stands twice does not end it: the first of the two
+    /// holds, and the places of the others are returned.
+    pub fn parse_with_repeats(&mut self) -> Option<(DeTable<'t>, Vec<Range<usize>>)> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        let is_repeat = |error: &toml::de::Error| error.message() == "duplicate key";
+        if !errors.iter().all(is_repeat) {
+            return self.parse().map(|table| (table, Vec::new()));
+        }
+        let repeats = errors.iter().filter_map(toml::de::Error::span).collect();
+        Some((table.into_inner(), repeats))
+    }
+
     /// Notes a problem.
     pub fn fault(&mut self, span: Range<usize>, message: impl Into<String>) {
         self.note(span, message.into(), None);

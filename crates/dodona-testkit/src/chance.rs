@@ -2,8 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The variable that repeats an earlier run.
+/// The variable that chooses the seed: a number, or `clock`.
 const SEED: &str = "DODONA_SEED";
+
+/// The seed of a run that chooses none: what passed once passes again until something changes.
+const USUAL: u64 = 20_261_116;
 
 /// A small generator of numbers (splitmix64). Not for secrets.
 #[derive(Debug, Clone)]
@@ -15,13 +18,21 @@ impl Chance {
         Self(seed)
     }
 
-    /// The seed of this run: from `DODONA_SEED`, else from the clock. Tests print it.
+    /// The seed of this run: the number in `DODONA_SEED`, a new one with `DODONA_SEED=clock`, else
+    /// always the same. Tests print it.
+    ///
+    /// # Panics
+    ///
+    /// When `DODONA_SEED` is neither.
     pub fn seed() -> u64 {
-        let asked = std::env::var(SEED).ok().and_then(|text| text.parse().ok());
-        asked.unwrap_or_else(|| {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            now.map_or(0, |since| u64::from(since.subsec_nanos()))
-        })
+        match std::env::var(SEED).as_deref() {
+            Err(_) => USUAL,
+            Ok("clock") => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                now.map_or(0, |since| u64::from(since.subsec_nanos()))
+            }
+            Ok(number) => number.parse().expect("DODONA_SEED is a number or `clock`"),
+        }
     }
 
     /// The next number.

@@ -36,6 +36,7 @@
 //! part of the hub or the store: what runs here is what ships. It cuts no power: a killed process
 //! shows what was handed to the operating system, not what reached the disk.
 
+mod alone;
 mod chance;
 mod hub;
 pub mod measure;
@@ -46,6 +47,7 @@ mod python;
 mod stream;
 mod target;
 
+pub use alone::is_alone;
 pub use chance::Chance;
 pub use hub::{HubBuilder, TestHub, principal};
 pub use node::Node;

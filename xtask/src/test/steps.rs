@@ -20,16 +20,25 @@ pub(super) fn clippy() -> Result<()> {
     ]))
 }
 
+/// What the properties are tried with, unless the variable says otherwise.
+const PROPERTY_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261116");
+
 /// `--all-targets` would be shorter, but it also runs the benches.
 pub(super) fn tests() -> Result<()> {
-    run(&mut cargo(&[
+    let mut command = cargo(&[
         "test",
         "--workspace",
+        "--no-fail-fast",
         "--lib",
         "--bins",
         "--tests",
         "--examples",
-    ]))
+    ]);
+    let (variable, seed) = PROPERTY_SEED;
+    if std::env::var_os(variable).is_none() {
+        command.env(variable, seed);
+    }
+    run(&mut command)
 }
 
 pub(super) fn doctests() -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dodona_plugin::PluginSettings;
 use dodona_plugin::hooks::point::{
     DaemonServerRegister, PostToolExecute, PreToolExecute, SystemPromptExtend, ToolRegistryBuild,
     TurnCompleted,
@@ -12,6 +13,9 @@ use dodona_proto::{Category, Effect, MethodName, Notification};
 use serde_json::Value;
 
 use super::plugin::Steward;
+
+/// The setting that names the folder nothing may touch.
+pub(crate) const CLOSED_FOLDER: &str = "closed_folder";
 
 /// What stands in the place of an address.
 pub(crate) const HIDDEN: &str = "[address]";
@@ -41,19 +45,24 @@ pub(crate) fn offer_diary() -> Hook {
     .named("offer the diary")
 }
 
-/// **Gate**, inline: nothing touches the archive. Should this fail, nothing runs at all.
-pub(crate) fn close_archive() -> Hook {
-    Hook::inline::<PreToolExecute>(|call| {
+/// **Gate**, inline: nothing touches what lies in the folder that the setting names. Should this
+/// fail, nothing runs at all.
+pub(crate) fn close_folder(settings: PluginSettings) -> Hook {
+    Hook::inline::<PreToolExecute>(move |call| {
+        let closed: String = settings
+            .get(&call.user, CLOSED_FOLDER)
+            .ok_or_else(|| HookFailure::new("the setting has no value"))?;
         let mut asked = false;
         each_text(&call.arguments, &mut |text| {
-            asked |= text.starts_with("archive/")
+            let below = text.strip_prefix(closed.as_str());
+            asked |= below.is_some_and(|rest| rest.starts_with('/'));
         });
         Ok(match asked {
-            true => Reply::edit(Verdict::Deny("the archive is closed".to_owned())),
+            true => Reply::edit(Verdict::Deny(format!("the folder `{closed}` is closed"))),
             false => Reply::none(),
         })
     })
-    .named("close the archive")
+    .named("close a folder")
     .priority(10)
     .fail_closed()
 }

@@ -1,10 +1,11 @@
-//! The plugin `steward`: one hook of every kind, a method and a table.
+//! The plugin `steward`: one hook of every kind, a method, a setting and a table.
 
 use std::sync::Arc;
 
 use dodona_plugin::activation::Activating;
 use dodona_plugin::store::{Db, Migration};
 use dodona_plugin::{CallCtx, CallError, Contribution, NoParams, Plugin, PluginContext, plugin};
+use dodona_plugin::{Setting, SettingKind, Settings};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -68,6 +69,12 @@ impl Plugin for StewardPlugin {
         "1.0.0"
     }
 
+    fn settings(&self) -> Settings {
+        let about = "The folder that no tool may touch.";
+        let folder = Setting::new(SettingKind::String, "archive", about);
+        Settings::from([(hooks::CLOSED_FOLDER.to_owned(), folder)])
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async move {
             let steward = Arc::new(Steward { db: ctx.db });
@@ -75,7 +82,7 @@ impl Plugin for StewardPlugin {
                 .methods(Arc::clone(&steward).plugin_methods()?)
                 .hook(hooks::house_rules())
                 .hook(hooks::offer_diary())
-                .hook(hooks::close_archive())
+                .hook(hooks::close_folder(ctx.settings))
                 .hook(hooks::hide_addresses())
                 .hook(hooks::write_diary(steward))
                 .hook(hooks::serve_diary())

@@ -178,7 +178,7 @@ async fn a_provider_that_hangs_is_given_up() {
             // One is impatient before an answer, the other within it: none of them has to be
             // quick for the questions that are answered.
             model: |name, config| match name {
-                "main" => config.idle_timeout = Duration::from_millis(300),
+                "main" => config.idle_timeout = Duration::from_secs(2),
                 _ => config.first_token_timeout = Duration::from_millis(50),
             },
             ..Setup::default()

@@ -65,11 +65,30 @@ async fn a_question_meets_every_hook_of_the_example() {
     assert_eq!(answer.endings(), ["success", "denied"]);
     let told = results(&talk);
     assert!(told[0].contains(&format!("ask {HIDDEN} first")), "{told:?}");
-    assert!(told[1].contains("the archive is closed"), "{told:?}");
+    assert!(
+        told[1].contains("the folder `archive` is closed"),
+        "{told:?}"
+    );
 
     // Observe, async: what it wrote.
     let diary = talk.call("steward.diary", json!({})).await.unwrap();
     assert_eq!(diary, json!({"turns": 2, "tools": 2}));
+}
+
+#[tokio::test]
+async fn the_setting_of_the_example_is_each_users_own_and_holds_at_once() {
+    let talk = talk().await;
+    let mine = json!({"plugin": "steward", "setting": "closed_folder", "value": "drafts"});
+    talk.call("plugins.set", mine).await.unwrap();
+    let touch = async |path: &str| talk.call("tools.echo", json!({"text": path})).await;
+    let error = touch("drafts/1.md").await.unwrap_err();
+    assert!(error.message.contains("the folder `drafts` is closed"));
+    assert!(touch("archive/1.md").await.is_ok());
+
+    let common = json!({"plugin": "steward", "setting": "closed_folder"});
+    talk.call("plugins.unset", common).await.unwrap();
+    assert!(touch("drafts/1.md").await.is_ok());
+    assert!(touch("archive/1.md").await.is_err());
 }
 
 #[tokio::test]

@@ -119,6 +119,10 @@ fn granted(entry: &mut dyn TableLike) -> Result<&mut Array, String> {
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     // The file itself, where the usual name is a link to it.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // Who has configured nothing so far has no directory for it.
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir)?;
+    }
     let new = path.with_extension("toml.new");
     let mut file = fs::File::create(&new)?;
     if let Ok(old) = fs::metadata(&path) {

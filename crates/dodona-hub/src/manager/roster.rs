@@ -1,6 +1,7 @@
 //! `plugins.toml`: which plugins there are, and what they may do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use dodona_plugin::Capability;
 use dodona_plugin::manifest::stays_inside;
@@ -71,8 +72,11 @@ impl Roster {
     pub(crate) fn parse(path: &str, text: &str) -> Self {
         let mut reading = Reading::new(path, text);
         let mut roster = Self::default();
-        match reading.parse() {
-            Some(whole) => roster.whole(&mut reading, &whole),
+        match reading.parse_with_repeats() {
+            Some((whole, repeats)) => {
+                roster.whole(&mut reading, &whole);
+                roster.repeats(&mut reading, text, repeats);
+            }
             None => roster.unreadable = true,
         }
         roster.problems = reading.into_problems();
@@ -103,6 +107,24 @@ impl Roster {
         }
     }
 
+    /// What stands twice is wrong as a whole: nobody can tell which of the two was meant.
+    fn repeats(&mut self, reading: &mut Reading<'_>, text: &str, repeats: Vec<Range<usize>>) {
+        let mut told = BTreeSet::new();
+        for span in repeats {
+            let name = entry_at(text, span.start);
+            if name.as_ref().is_some_and(|name| !told.insert(name.clone())) {
+                continue;
+            }
+            let before = reading.count();
+            let word = text.get(span.clone()).unwrap_or_default();
+            let hint = "remove one of the two";
+            reading.fault_with(span, format!("`{word}` stands twice"), hint);
+            if let (Some(name), Some(problem)) = (name, reading.since(before).first()) {
+                self.entries.insert(name, Err(problem.clone()));
+            }
+        }
+    }
+
     fn entry<'t>(
         &mut self,
         reading: &mut Reading<'t>,
@@ -124,6 +146,19 @@ impl Roster {
         };
         self.entries.insert(name, outcome);
     }
+}
+
+/// The plugin below whose header a place of the text is.
+fn entry_at(text: &str, place: usize) -> Option<PluginName> {
+    let end = text[place..].find('\n').map_or(text.len(), |at| place + at);
+    let headers = text[..end].lines().rev();
+    let header = headers
+        .map(str::trim_start)
+        .find(|line| line.starts_with('['))?;
+    let table = DeTable::parse(header).ok()?.into_inner();
+    let (_, plugins) = table.iter().find(|(key, _)| key.get_ref() == "plugin")?;
+    let (name, _) = plugins.get_ref().as_table()?.iter().next()?;
+    PluginName::new(name.get_ref()).ok()
 }
 
 /// Reads what stands below `[plugin.NAME]`.
@@ -324,9 +359,9 @@ flat = true
     }
 
     #[test]
-    fn what_is_no_toml_or_has_a_plugin_twice_is_a_roster_that_says_nothing() {
-        let entry = "[plugin.a]\nenabled = true\nmodule = \"builtin:a\"\n";
-        for text in ["[plugin.a\n", &format!("{entry}{entry}"), "plugin = ["] {
+    fn what_is_no_toml_is_a_roster_that_says_nothing() {
+        let twice_and_worse = "[plugin.a]\nenabled = true\nenabled = flase\n";
+        for text in ["[plugin.a\n", twice_and_worse, "plugin = ["] {
             let roster = Roster::parse("plugins.toml", text);
             assert!(roster.unreadable && roster.entries.is_empty(), "{text}");
             assert_eq!(roster.problems.len(), 1);

@@ -70,7 +70,7 @@ fn asking(
     };
     let (write, many, plain) = (count(), count(), count());
     let short = MethodSpec {
-        timeout_ms: Some(1000),
+        timeout_ms: Some(3000),
         ..tool("probe.short", Approval::Always)
     };
     let methods = vec![
@@ -442,14 +442,14 @@ async fn where_nobody_can_answer_nobody_is_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_time_of_a_call_and_of_those_above_it_stands_still_while_somebody_is_asked() {
     let (rig, _) = rig().await;
-    // The tool has a second, and so has the call above it.
+    // The tool has three seconds, and so has the call above it.
     let through = json!({"method": "probe.short", "params": {"n": 1}});
     let mut request = Request::new(alice(), "probe.through", through);
-    request.timeout = Some(Duration::from_secs(1));
+    request.timeout = Some(Duration::from_secs(3));
     let calling = soon(rig.hub.call(request));
     let answering = async {
         let id = pending(&rig).await["id"].clone();
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+        tokio::time::sleep(Duration::from_millis(3500)).await;
         rig.call("hub.approve", json!({ "id": id })).await.unwrap();
     };
     let (called, ()) = tokio::join!(calling, answering);
@@ -459,11 +459,11 @@ async fn the_time_of_a_call_and_of_those_above_it_stands_still_while_somebody_is
 #[tokio::test(flavor = "multi_thread")]
 async fn the_time_an_agent_gives_a_tool_stands_still_too() {
     let (rig, _) = rig().await;
-    let params = json!({"method": "probe.write", "timeout_ms": 1000});
+    let params = json!({"method": "probe.write", "timeout_ms": 3000});
     let calling = rig.call("probe.agent", params);
     let answering = async {
         let id = pending(&rig).await["id"].clone();
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+        tokio::time::sleep(Duration::from_millis(3500)).await;
         rig.call("hub.approve", json!({ "id": id })).await.unwrap();
     };
     let (called, ()) = tokio::join!(calling, answering);

@@ -52,6 +52,15 @@ struct Read {
     chunks: FileChunks,
 }
 
+/// What became of some files.
+#[derive(Default)]
+struct Part {
+    read: Vec<Read>,
+    /// Path, size and time of those whose text is what it was.
+    touched: Vec<(String, u64, i64)>,
+    skipped: Skipped,
+}
+
 /// A file that is on the disk, and what is known of it.
 struct Seen {
     file: Found,
@@ -149,19 +158,16 @@ impl Shelf {
         let (entries, touched, more) = blocking(move || -> Result<_, IndexError> {
             let mut more = Skipped::default();
             let (mut entries, mut chunks, mut touched) = (Vec::new(), Vec::new(), Vec::new());
-            for seen in files {
-                let text = scan::read(&root, &seen.file.path, &mut more);
-                let hash = text.as_deref().map(hash_of);
-                if hash.is_some() && hash == seen.hash {
-                    touched.push((seen.file.path, seen.file.size, seen.file.mtime_ns));
-                    continue;
+            for part in read_all(&root, files) {
+                more.add(&part.skipped);
+                touched.extend(part.touched);
+                for read in part.read {
+                    chunks.push(read.chunks);
+                    entries.push(Entry {
+                        file: read.row,
+                        parsed: read.parsed,
+                    });
                 }
-                let read = read(seen, text.as_deref(), hash.unwrap_or_default());
-                chunks.push(read.chunks);
-                entries.push(Entry {
-                    file: read.row,
-                    parsed: read.parsed,
-                });
             }
             index.replace(chunks)?;
             Ok((entries, touched, more))
@@ -282,6 +288,45 @@ pub(super) async fn tell(
     let share = done as f32 / total as f32 * 100.0;
     ctx.progress(format!("{doing} {done} of {total} {what}"), Some(share))
         .await
+}
+
+/// Reads files on every core there is, in parts that keep their order.
+fn read_all(root: &Path, mut files: Vec<Seen>) -> Vec<Part> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let size = files.len().div_ceil(cores).max(1);
+    std::thread::scope(|scope| {
+        let mut others = Vec::new();
+        while files.len() > size {
+            let part = files.split_off(files.len() - size);
+            others.push(scope.spawn(|| read_part(root, part)));
+        }
+        let mut parts = vec![read_part(root, files)];
+        for other in others.into_iter().rev() {
+            let part = other.join();
+            parts.push(part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        parts
+    })
+}
+
+fn read_part(root: &Path, files: Vec<Seen>) -> Part {
+    let mut part = Part::default();
+    for seen in files {
+        let text = scan::read(root, &seen.file.path, &mut part.skipped);
+        let hash = text.as_deref().map(hash_of);
+        if hash.is_some() && hash == seen.hash {
+            let Found {
+                path,
+                size,
+                mtime_ns,
+            } = seen.file;
+            part.touched.push((path, size, mtime_ns));
+        } else {
+            let read = read(seen, text.as_deref(), hash.unwrap_or_default());
+            part.read.push(read);
+        }
+    }
+    part
 }
 
 /// A file that has text is parsed; one that has not is known, so that it is not read again, and

@@ -450,6 +450,20 @@ async fn a_callback_that_panics_fails_or_hangs_affects_nothing_else() {
 }
 
 #[tokio::test]
+async fn routes_go_and_come_with_their_plugin() {
+    let server = with(usual).start().await;
+    let owner = server.owner();
+    let note = "/plugins/shelf/note?text=x";
+    let shelf = json!({"plugin": "shelf"});
+    assert_eq!(status(&owner, note).await, 200);
+    owner.call("plugins.disable", shelf.clone()).await;
+    assert_eq!(status(&owner, note).await, 404);
+    owner.call("plugins.enable", shelf).await;
+    assert_eq!(status(&owner, note).await, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn without_routes_there_is_nothing_below_plugins() {
     let server = Server::start().await;
     let owner = server.owner();

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use dodona_testkit::assert_well_formed;
+use dodona_testkit::{assert_well_formed, is_alone};
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::net::TcpSocket;
@@ -31,7 +31,7 @@ fn resident() -> u64 {
 async fn a_stalled_reader_is_let_go_and_can_come_back() {
     let server = Server::builder()
         .options(|options| {
-            options.write_timeout = Duration::from_millis(300);
+            options.write_timeout = Duration::from_millis(1500);
             options.connections = 3;
         })
         .start()
@@ -78,6 +78,9 @@ async fn a_stalled_reader_is_let_go_and_can_come_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_stalled_readers_cost_nine_hundred_others_nothing() {
+    if !is_alone("stalled::a_hundred_stalled_readers_cost_nine_hundred_others_nothing") {
+        return;
+    }
     let server = Server::start().await;
     let owner = server.owner();
     // Long enough that what a stalled reader is owed is more than sockets hold.

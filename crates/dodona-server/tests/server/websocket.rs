@@ -251,15 +251,15 @@ async fn calls_that_fill_the_connection_for_long_do_not_make_it_idle() {
     let server = Server::builder()
         .options(|options| {
             options.in_flight = 1;
-            options.keep_alive = Duration::from_millis(20);
-            options.idle_timeout = Duration::from_millis(100);
+            options.keep_alive = Duration::from_millis(50);
+            options.idle_timeout = Duration::from_secs(2);
         })
         .start()
         .await;
     let mut socket = server.owner().socket().await;
-    let slow = socket.send_call("echo.slow", json!({"ms": 400})).await;
+    let slow = socket.send_call("echo.slow", json!({"ms": 3000})).await;
     let next = socket.send_call("echo.say", json!({"text": "x"})).await;
-    assert_eq!(socket.answer_to(slow).await["result"]["ms"], 400);
+    assert_eq!(socket.answer_to(slow).await["result"]["ms"], 3000);
     assert_eq!(socket.answer_to(next).await["result"]["text"], "x");
     server.stop().await;
 }
@@ -268,7 +268,7 @@ async fn calls_that_fill_the_connection_for_long_do_not_make_it_idle() {
 async fn a_slow_call_holds_up_no_other() {
     let server = Server::start().await;
     let mut socket = server.owner().socket().await;
-    let slow = socket.send_call("echo.slow", json!({"ms": 300})).await;
+    let slow = socket.send_call("echo.slow", json!({"ms": 2000})).await;
     let quick = socket.send_call("echo.say", json!({"text": "x"})).await;
     assert_eq!(socket.json().await["id"], quick);
     assert_eq!(socket.json().await["id"], slow);
@@ -422,8 +422,8 @@ async fn a_message_of_exactly_the_limit_is_taken() {
 async fn a_peer_that_says_nothing_is_let_go() {
     let server = Server::builder()
         .options(|options| {
-            options.keep_alive = Duration::from_millis(20);
-            options.idle_timeout = Duration::from_millis(100);
+            options.keep_alive = Duration::from_millis(50);
+            options.idle_timeout = Duration::from_secs(2);
         })
         .start()
         .await;

@@ -1,10 +1,13 @@
 //! `dodona approvals`.
 
+use std::collections::HashSet;
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use dodona_proto::{ApprovalRecord, ApprovalState};
+use dodona_proto::{ApprovalId, ApprovalRecord, ApprovalState};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
@@ -13,7 +16,7 @@ use crate::failure::Failure;
 use crate::layout;
 use crate::paint::{Paint, harmless, one_line};
 use crate::session::Session;
-use crate::shell::Shell;
+use crate::shell::{self, Shell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +27,9 @@ Examples:
 
 Calls wait in a server, `dodona serve`; `dodona ask` and `dodona chat` ask by themselves where they
 run in a terminal. How long a call waits is the setting `approvals.timeout`.";
+
+/// How long a call runs before it is asked what it waits for, and how long until the next time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How many approvals are looked through.
 const MOST: u32 = 1000;
@@ -122,6 +128,33 @@ impl Answer {
             false => format!("{} {} · {}\n", answered.state, id, answered.method),
         })
     }
+}
+
+/// Tells, as long as a call runs, what it waits for somebody to allow. Ends with being dropped.
+pub(crate) async fn tell_of_waiting(session: &Session, method: &str) -> Infallible {
+    let mut told = HashSet::new();
+    loop {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        // A call may be made by somebody who may not see what waits.
+        let waiting = list(session, false).await.unwrap_or_default();
+        for ApprovalRecord { id, message, .. } in waiting
+            .into_iter()
+            .filter(|approval| approval.method.as_str() == method)
+        {
+            if told.insert(id) {
+                shell::tell(&waits(id, method, &message));
+            }
+        }
+    }
+}
+
+/// Who waits for what, and how to answer.
+pub(super) fn waits(id: ApprovalId, method: &str, message: &str) -> String {
+    format!(
+        "`{method}` waits for an answer: {}\n\
+         answer with `dodona approvals approve {id}` or `dodona approvals deny {id}`",
+        one_line(message)
+    )
 }
 
 async fn list(session: &Session, all: bool) -> Result<Vec<ApprovalRecord>, Failure> {

@@ -1,7 +1,8 @@
 //! Tools that ask a person first: `dodona approvals`, and `ask` where there is no terminal.
 
 use std::fs;
-use std::process::Child;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 
 use dodona_testkit::model_server::Reply;
 use serde_json::Value;
@@ -154,4 +155,27 @@ fn a_setting_that_names_no_method_is_told() {
     assert_shown("approvals_setting_wrong", &home.run(&["config", "show"]));
     home.configure("[approvals]\nmethods = \"vault.search\"\n");
     assert_shown("approvals_setting_no_list", &home.run(&["config", "show"]));
+}
+
+#[test]
+fn a_call_that_waits_says_so() {
+    let (home, _model) = asking();
+    let server = Server::on(home);
+    let call = ["call", "vault.search", "query=login"];
+    let mut command = server.home.command(&call);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    let id = pending(&server)["id"].as_str().unwrap().to_owned();
+    let waits = told.next().unwrap().unwrap();
+    assert!(
+        waits.starts_with("`vault.search` waits for an answer"),
+        "{waits}"
+    );
+    let how = told.next().unwrap().unwrap();
+    assert!(
+        how.contains(&format!("dodona approvals approve {id}")),
+        "{how}"
+    );
+    server.json(&["approvals", "approve", &id, "--json"]);
+    assert!(child.wait().unwrap().success());
 }

@@ -191,3 +191,28 @@ fn every_built_in_can_be_let_go_and_come_back() {
     let traced = json(&home, &["plugins", "trace"]);
     assert!(traced["hooks"].is_array() && traced["runs"].is_array());
 }
+
+#[test]
+fn a_setting_is_chosen_and_taken_back() {
+    let home = Home::new();
+    let settings = "[settings.hour]\ntype = \"integer\"\ndefault = 9\nmin = 0\nmax = 23\n\n\
+                    [settings.room]\ntype = \"string\"\ndefault = \"7\"\n";
+    manifest(&home, "standup", "0.2.0", settings);
+    let set = |setting, value| home.run(&["plugins", "set", "standup", setting, value]);
+    assert_eq!(set("hour", "8").stdout, "hour = 8\nroom = \"7\"\n");
+    // What looks like a number is a text where a text is wanted.
+    assert_eq!(set("room", "12").stdout, "hour = 8\nroom = \"12\"\n");
+    for (setting, value, why) in [
+        ("hour", "-1", "must be at least 0"),
+        ("hour", "eight", "must be a whole number"),
+        ("hours", "8", "did you mean `hour`?"),
+    ] {
+        let refused = set(setting, value);
+        assert_eq!(refused.code, Some(1), "{}", refused.shown());
+        assert!(refused.stderr.contains(why), "{}", refused.shown());
+    }
+    let back = json(&home, &["plugins", "unset", "standup", "hour"]);
+    assert_eq!(back["settings"]["hour"], 9);
+    let info = home.run(&["plugins", "info", "standup"]).stdout;
+    assert!(info.contains("room = \"12\" (your own)"), "{info}");
+}

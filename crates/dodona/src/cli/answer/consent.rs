@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::{Screen, Watch};
+use crate::cli::approvals::waits;
 use crate::failure::Failure;
 use crate::paint::{Paint, harmless, one_line};
 use crate::shell;
@@ -127,11 +128,7 @@ fn tell_how(request: &ApprovalRequest) {
         message,
         ..
     } = request;
-    shell::tell(&format!(
-        "`{method}` waits for an answer: {}\n\
-         answer with `dodona approvals approve {approval_id}` or `dodona approvals deny {approval_id}`",
-        one_line(message)
-    ));
+    shell::tell(&waits(*approval_id, method.as_str(), message));
 }
 
 /// A line that somebody is typing. When it is dropped nothing reads the terminal any more, so

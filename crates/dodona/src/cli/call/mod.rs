@@ -11,6 +11,7 @@ use dodona_hub::CancelTarget;
 use dodona_proto::{CallError, ErrorCode, ExitKind, MethodKind};
 use serde_json::Value;
 
+use super::approvals;
 use crate::excerpt::{self, Fault};
 use crate::failure::Failure;
 use crate::live::Live;
@@ -123,6 +124,7 @@ impl Call {
         let answer = tokio::select! {
             biased;
             answer = session.call(ask) => answer,
+            never = approvals::tell_of_waiting(session, &self.method) => match never {},
             () = shell.interrupt.requested() => {
                 Err(CallError::new(ErrorCode::Cancelled, "cancelled"))
             }

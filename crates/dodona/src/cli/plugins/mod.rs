@@ -5,6 +5,7 @@ mod info;
 mod list;
 mod new;
 mod rule;
+mod set;
 mod trace;
 
 use std::io;
@@ -28,6 +29,7 @@ Examples:
   dodona plugins check standup                is it right, and do its tests pass?
   dodona plugins disable echo
   dodona plugins grant jira net:jira.example
+  dodona plugins set standup hour 8           for you alone
   dodona plugins reload                       after a change; calls that run go on";
 
 /// List, make, check, enable and reload plugins
@@ -80,6 +82,27 @@ enum Command {
         /// What it may no longer do
         #[arg(required = true, value_name = "CAPABILITY")]
         capabilities: Vec<String>,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Choose a value for one of a plugin's settings; it holds for you alone, at once
+    Set {
+        /// Which plugin's
+        name: String,
+        /// Which setting; `dodona plugins info NAME` lists them
+        setting: String,
+        /// What it shall be
+        #[arg(allow_negative_numbers = true)]
+        value: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Take back what you chose for a setting: the common value holds again
+    Unset {
+        /// Which plugin's
+        name: String,
+        /// Which setting
+        setting: String,
         #[command(flatten)]
         form: Form,
     },
@@ -199,6 +222,17 @@ impl Command {
                 let params = json!({ "plugin": name, "capabilities": capabilities });
                 change(session, "plugins.revoke", params, form).await
             }
+            Self::Set {
+                name,
+                setting,
+                value,
+                form,
+            } => set::set(session, &name, &setting, Some(&value), form).await,
+            Self::Unset {
+                name,
+                setting,
+                form,
+            } => set::set(session, &name, &setting, None, form).await,
             Self::Check { form, .. } => check::all(session, form).await,
             Self::Order(form) => {
                 let ordered: list::Order = answer(session, "plugins.order", json!({})).await?;
