@@ -159,16 +159,17 @@ fn a_setting_that_names_no_method_is_told() {
 
 #[test]
 fn a_call_that_waits_says_so() {
-    let (home, _model) = asking();
+    let home = Home::new();
+    home.configure("[approvals]\nmethods = [\"echo.say\"]\n");
     let server = Server::on(home);
-    let call = ["call", "vault.search", "query=login"];
+    let call = ["call", "echo.say", "text=hello"];
     let mut command = server.home.command(&call);
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
     let id = pending(&server)["id"].as_str().unwrap().to_owned();
     let waits = told.next().unwrap().unwrap();
     assert!(
-        waits.starts_with("`vault.search` waits for an answer"),
+        waits.starts_with("`echo.say` waits for an answer"),
         "{waits}"
     );
     let how = told.next().unwrap().unwrap();
@@ -177,5 +178,6 @@ fn a_call_that_waits_says_so() {
         "{how}"
     );
     server.json(&["approvals", "approve", &id, "--json"]);
-    assert!(child.wait().unwrap().success());
+    let rest: Vec<String> = told.map(Result::unwrap).collect();
+    assert!(child.wait().unwrap().success(), "{rest:?}");
 }

@@ -208,7 +208,7 @@ fn a_setting_is_chosen_and_taken_back() {
         ("hours", "8", "did you mean `hour`?"),
     ] {
         let refused = set(setting, value);
-        assert_eq!(refused.code, Some(1), "{}", refused.shown());
+        assert_eq!(refused.code, Some(2), "{}", refused.shown());
         assert!(refused.stderr.contains(why), "{}", refused.shown());
     }
     let back = json(&home, &["plugins", "unset", "standup", "hour"]);
