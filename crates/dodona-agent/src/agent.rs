@@ -26,6 +26,10 @@ pub struct AgentOptions {
     pub tool_timeout: Duration,
     /// How many passages are looked up for a question before a model is asked.
     pub preload: u32,
+    /// How many turns stay as they are when a conversation is shortened.
+    pub keep_turns: u32,
+    /// The model that summarizes what is folded then; put together from what was said without.
+    pub summarizer: Option<String>,
     /// After how long without a word a session has ended.
     pub session_idle: Duration,
 }
@@ -40,6 +44,8 @@ impl Default for AgentOptions {
             token_budget: None,
             tool_timeout: Duration::from_secs(60),
             preload: 3,
+            keep_turns: 4,
+            summarizer: None,
             session_idle: Duration::from_secs(30 * 60),
         }
     }

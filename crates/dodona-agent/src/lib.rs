@@ -32,6 +32,8 @@ use chat::{AgentResponse, ChatParams, PromptParams, PromptShown};
 use conversation::{Conversations, Owner, QueryId, SessionEnding};
 use keeper::Keeper;
 use methods::ContextMethods;
+use methods::compact::{CompactParams, CompactResult};
+use methods::pin::{PinParams, PinResult};
 
 /// The plugin.
 #[derive(Default)]
@@ -146,6 +148,19 @@ impl Agent {
             .steer(&owner, p.context_id.as_deref(), p.message, &counter)
             .await?;
         Ok(Steered { query_id })
+    }
+
+    /// Shortens a conversation now: all but its last turns become a summary; the originals stay.
+    #[method(scope = "agent:write", mutates)]
+    async fn compact(&self, ctx: &CallCtx, p: CompactParams) -> Result<CompactResult, CallError> {
+        methods::compact::compact(self, ctx, p).await
+    }
+
+    /// Pins a text in a conversation: a model is shown it word for word from now on, however often
+    /// the conversation is shortened. Or releases it again.
+    #[method(scope = "agent:write", mutates)]
+    async fn pin(&self, ctx: &CallCtx, p: PinParams) -> Result<PinResult, CallError> {
+        methods::pin::pin(self, ctx, p).await
     }
 
     /// Shows exactly what a model would be sent if a question were asked now.

@@ -1,5 +1,6 @@
 //! Prompts: files with variables, the bundled ones or the user's.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -8,11 +9,24 @@ use dodona_plugin::{CallError, ErrorCode};
 use dodona_template::{Limits, Template};
 use serde::Serialize;
 
-/// The prompt of the main agent.
-const ORACLE: &str = include_str!("../prompts/oracle.md");
+/// A bundled prompt, and the name of the file by which the user replaces it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bundled {
+    file: &'static str,
+    source: &'static str,
+}
 
-/// The name of its file, where the user has another.
-const ORACLE_FILE: &str = "oracle.md";
+/// The prompt of the main agent.
+pub(crate) const ORACLE: Bundled = Bundled {
+    file: "oracle.md",
+    source: include_str!("../prompts/oracle.md"),
+};
+
+/// The prompt of the model that shortens conversations.
+pub(crate) const SUMMARIZER: Bundled = Bundled {
+    file: "summarizer.md",
+    source: include_str!("../prompts/summarizer.md"),
+};
 
 /// What a prompt can name.
 #[derive(Debug, Serialize)]
@@ -28,7 +42,7 @@ pub(crate) struct Variables<'a> {
 /// The prompts there are. A file of the user's is read again when it changes.
 pub(crate) struct Prompts {
     dir: Option<PathBuf>,
-    compiled: Mutex<Option<Compiled>>,
+    compiled: Mutex<HashMap<&'static str, Compiled>>,
 }
 
 /// A template, and the file it was made from as it was then.
@@ -45,39 +59,44 @@ impl Prompts {
     pub(crate) fn new(dir: Option<PathBuf>) -> Self {
         Self {
             dir,
-            compiled: Mutex::new(None),
+            compiled: Mutex::default(),
         }
     }
 
-    /// The prompt of the main agent.
-    pub(crate) fn oracle(&self, variables: &Variables<'_>) -> Result<String, CallError> {
-        let template = self.template()?;
+    /// A prompt with its variables filled in.
+    pub(crate) fn render(
+        &self,
+        prompt: Bundled,
+        variables: &impl Serialize,
+    ) -> Result<String, CallError> {
+        let template = self.template(prompt)?;
         let variables = serde_json::to_value(variables).unwrap_or_default();
         template
             .render(&variables, &Limits::prompt())
-            .map_err(|error| wrong(&self.origin(), &error))
+            .map_err(|error| wrong(&self.origin(prompt), &error))
     }
 
-    /// Where the prompt comes from.
-    fn origin(&self) -> String {
-        match self.file().filter(|file| file.exists()) {
+    /// Where a prompt comes from.
+    fn origin(&self, prompt: Bundled) -> String {
+        match self.file(prompt).filter(|file| file.exists()) {
             Some(file) => file.display().to_string(),
-            None => format!("the bundled {ORACLE_FILE}"),
+            None => format!("the bundled {}", prompt.file),
         }
     }
 
-    fn file(&self) -> Option<PathBuf> {
-        self.dir.as_ref().map(|dir| dir.join(ORACLE_FILE))
+    fn file(&self, prompt: Bundled) -> Option<PathBuf> {
+        self.dir.as_ref().map(|dir| dir.join(prompt.file))
     }
 
-    fn template(&self) -> Result<Arc<Template>, CallError> {
-        let file = self.file();
+    fn template(&self, prompt: Bundled) -> Result<Arc<Template>, CallError> {
+        let file = self.file(prompt);
         let stamp: Stamp = file
             .as_ref()
             .and_then(|file| file.metadata().ok())
             .and_then(|data| Some((data.modified().ok()?, data.len())));
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = compiled.as_ref().filter(|known| known.stamp == stamp) {
+        let known = compiled.get(prompt.file);
+        if let Some(known) = known.filter(|known| known.stamp == stamp) {
             return Ok(Arc::clone(&known.template));
         }
         let source = match (&file, &stamp) {
@@ -85,15 +104,16 @@ impl Prompts {
                 let message = format!("could not read `{}`: {error}", file.display());
                 CallError::new(ErrorCode::InvalidRequest, message)
             })?,
-            _ => ORACLE.to_owned(),
+            _ => prompt.source.to_owned(),
         };
         let template = Template::compile(&source, &Limits::prompt())
-            .map_err(|error| wrong(&self.origin(), &error))?;
+            .map_err(|error| wrong(&self.origin(prompt), &error))?;
         let template = Arc::new(template);
-        *compiled = Some(Compiled {
+        let made = Compiled {
             stamp,
             template: Arc::clone(&template),
-        });
+        };
+        compiled.insert(prompt.file, made);
         Ok(template)
     }
 }

@@ -54,6 +54,8 @@ fn agent(home: &Home, settings: &Settings) -> AgentOptions {
         token_budget: Some(u64::from(settings.agent.token_budget)),
         tool_timeout: settings.agent.tool_timeout,
         preload: settings.agent.preload,
+        keep_turns: settings.agent.keep_turns,
+        summarizer: settings.agent.summarizer.clone(),
         session_idle: settings.agent.session_idle,
     }
 }

@@ -35,7 +35,11 @@ pub(super) struct Basis {
 }
 
 /// What is known where no query has begun.
-fn snapshot_before(agent: &Agent, ctx: &CallCtx, context: Option<&ContextId>) -> QuerySnapshot {
+pub(crate) fn snapshot_before(
+    agent: &Agent,
+    ctx: &CallCtx,
+    context: Option<&ContextId>,
+) -> QuerySnapshot {
     QuerySnapshot {
         query_id: String::new(),
         context_id: context.map(ToString::to_string).unwrap_or_default(),
@@ -144,7 +148,9 @@ async fn system(
         .decisions(&Owner::of(ctx)?, Some(context.as_str()))
         .await?;
     let decisions = decisions.into_iter().map(|decision| decision.text);
-    let prompt = agent.prompts.oracle(&variables(ctx, decisions.collect()))?;
+    let prompt = agent
+        .prompts
+        .render(prompt::ORACLE, &variables(ctx, decisions.collect()))?;
     Ok(extended(ctx, hooks, Some(context), prompt).await)
 }
 
@@ -167,11 +173,16 @@ async fn extended(
     (fired.payload.prompt, fired.effects)
 }
 
-fn variables(ctx: &CallCtx, decisions: Vec<String>) -> prompt::Variables<'_> {
+/// What the project of a call is called.
+pub(super) fn project_name(ctx: &CallCtx) -> Option<&str> {
     let root = ctx.project.as_ref().map(|project| project.root.as_path());
+    root.and_then(Path::file_name).and_then(OsStr::to_str)
+}
+
+fn variables(ctx: &CallCtx, decisions: Vec<String>) -> prompt::Variables<'_> {
     prompt::Variables {
         agent: "oracle",
-        project: root.and_then(Path::file_name).and_then(OsStr::to_str),
+        project: project_name(ctx),
         decisions,
     }
 }
@@ -227,7 +238,9 @@ pub(crate) async fn show(
             agent.conversations.window(&owner, id.as_str()).await?,
         ),
         None => {
-            let prompt = agent.prompts.oracle(&variables(ctx, Vec::new()))?;
+            let prompt = agent
+                .prompts
+                .render(prompt::ORACLE, &variables(ctx, Vec::new()))?;
             (extended(ctx, &hooks, None, prompt).await, Vec::new())
         }
     };

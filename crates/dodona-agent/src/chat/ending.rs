@@ -20,11 +20,17 @@ pub(super) struct Answered {
 pub(super) struct Stop {
     state: QueryState,
     error: CallError,
+    too_long: bool,
 }
 
 impl Stop {
     pub(super) fn cancelled() -> Self {
         CallError::new(ErrorCode::Cancelled, "somebody stopped it").into()
+    }
+
+    /// Whether it is because the model takes no request that long.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.too_long
     }
 
     /// A model that did not answer.
@@ -38,9 +44,13 @@ impl Stop {
             }
             _ => CallError::plugin("agent.model", message),
         };
-        match error.hint() {
-            Some(hint) => failed.hint(hint).into(),
-            None => failed.into(),
+        let failed = match error.hint() {
+            Some(hint) => failed.hint(hint),
+            None => failed,
+        };
+        Self {
+            too_long: matches!(error, ModelError::TooLong { .. }),
+            ..failed.into()
         }
     }
 }
@@ -53,7 +63,11 @@ impl From<CallError> for Stop {
             DoneStatus::Limited => QueryState::Limited,
             DoneStatus::Complete | DoneStatus::Failed => QueryState::Failed,
         };
-        Self { state, error }
+        Self {
+            state,
+            error,
+            too_long: false,
+        }
     }
 }
 
@@ -126,7 +140,7 @@ impl Work<'_> {
 
     /// What was shown of an answer is kept, and never taken for one: the query says how it ended.
     async fn stop(mut self, stop: Stop) -> CallError {
-        let Stop { state, error } = stop;
+        let Stop { state, error, .. } = stop;
         let partial = std::mem::take(&mut self.partial);
         if !partial.trim().is_empty() {
             let turn = self.snapshot.turn.iteration_count;

@@ -79,7 +79,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Before a request: plugins may change it, and what waits for the model is added to it.
+    /// Before a request: plugins may change it, the conversation is shortened if that is due, and
+    /// what waits for the model is added.
     pub(super) async fn before_request(
         &mut self,
         turn: u32,
@@ -91,11 +92,16 @@ impl Work<'_> {
         });
         self.publish("agent.turn.start", about).await?;
         let hooks = Arc::clone(&self.hooks);
+        // Plugins are told first: what they saw is kept to tell what they added.
+        let long = self.is_compaction_due().then(|| request.messages.clone());
         if hooks.has_subscribers::<point::PreLlmCall>() {
             let shown = self.shown(&mut request);
             let fired = hooks.fire::<point::PreLlmCall>(shown).await;
             change(&mut request, fired.payload);
             self.carry_out(fired.effects).await?;
+        }
+        if let Some(long) = long {
+            self.shorten(turn, &mut request, &long).await?;
         }
         let moments = match self.ran_tools {
             true => AFTER_TOOLS,

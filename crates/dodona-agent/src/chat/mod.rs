@@ -5,6 +5,7 @@
 
 mod assemble;
 mod cite;
+mod compact;
 mod cut;
 mod emit;
 mod ending;
@@ -13,6 +14,7 @@ mod preload;
 mod queue;
 mod repeats;
 mod run;
+mod summarize;
 mod tools;
 mod turn;
 mod types;
@@ -32,7 +34,8 @@ use ending::{Answered, Stop};
 use repeats::Repeats;
 use tools::Toolbox;
 
-pub(crate) use assemble::{PromptParams, PromptShown, show as show_prompt};
+pub(crate) use assemble::{PromptParams, PromptShown, show as show_prompt, snapshot_before};
+pub(crate) use compact::{Compactor, Shortened};
 pub(crate) use queue::Queue;
 pub(crate) use types::{AgentResponse, ChatParams};
 
@@ -152,7 +155,7 @@ impl<'c> Work<'c> {
         for turn in 1..=self.agent.options.max_turns {
             let request = self.assemble(turn).await?;
             let request = self.before_request(turn, request).await?;
-            let mut said = self.ask(request).await?;
+            let mut said = self.ask_shortened(turn, request).await?;
             self.after_response(&mut said).await?;
             self.account(turn, &said).await?;
             if !said.calls.is_empty() {

@@ -58,6 +58,26 @@ impl Said {
 }
 
 impl Work<'_> {
+    /// Asks the model. A request that is too long for it is sent again once the conversation is
+    /// shorter.
+    pub(super) async fn ask_shortened(
+        &mut self,
+        turn: u32,
+        mut request: ModelRequest,
+    ) -> Result<Said, Stop> {
+        let long = request.messages.clone();
+        match self.ask(request.clone()).await {
+            Err(stop) if stop.is_too_long() => {
+                self.shorten(turn, &mut request, &long).await?;
+                match request.messages == long {
+                    true => Err(stop),
+                    false => self.ask(request).await,
+                }
+            }
+            said => said,
+        }
+    }
+
     /// Asks the model; its text is passed on as it comes.
     pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Said, Stop> {
         self.partial.clear();
@@ -160,7 +180,7 @@ impl Work<'_> {
     clippy::cast_sign_loss,
     reason = "a price is not negative, and no answer costs a billion dollars"
 )]
-fn micros(dollars: f64) -> u64 {
+pub(super) fn micros(dollars: f64) -> u64 {
     (dollars * 1e6).round().max(0.0) as u64
 }
 

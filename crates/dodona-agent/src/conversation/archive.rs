@@ -9,15 +9,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Conversations;
+use super::compact;
 use super::context::{OracleContext, check_budget, check_name, overflow_limit};
 use super::decision::{self, KeyDecision};
 use super::error::{ConversationError, Invalid};
 use super::exchange::{ExchangeRole, OracleExchange};
-use super::id::{ContextId, QueryId, check};
+use super::id::{ContextId, ExchangeId, QueryId, check};
 use super::lifecycle::find;
 use super::query::{INFO, QueryInfo};
 use super::rows::{self, Owner};
 use super::shown;
+use super::summary::{LONGEST_PIN, SummaryLine};
 
 /// What the document says it is.
 const FORMAT: &str = "dodona.conversation";
@@ -30,6 +32,9 @@ const MOST_EXCHANGES: usize = 20_000;
 
 /// The most text a document may have, in bytes.
 const MOST_BYTES: usize = 32 << 20;
+
+/// The most lines a summary may have.
+const MOST_LINES: usize = 10_000;
 
 /// A conversation with all that was ever said in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +60,12 @@ pub struct Archive {
     /// What must not be forgotten.
     #[serde(default)]
     pub decisions: Vec<KeyDecision>,
+    /// What stands for exchanges that have left the window, and what is pinned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summary: Vec<SummaryLine>,
+    /// The last exchange that it stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarized_to: Option<ExchangeId>,
 }
 
 /// An exchange, with what belongs to it beside the data model.
@@ -117,7 +128,17 @@ pub(super) fn read(tx: &Tx<'_>, id: &ContextId) -> Result<Archive, ConversationE
         queries: tx.query(&queries, (id.as_str(),), QueryInfo::read)?,
         exchanges: tx.query(exchanges, (id.as_str(),), read_exchange)?,
         decisions: decision::of(tx, id)?,
+        summary: compact::lines(tx, id)?,
+        summarized_to: summarized_to(tx, id)?,
     })
+}
+
+fn summarized_to(tx: &Tx<'_>, id: &ContextId) -> Result<Option<ExchangeId>, ConversationError> {
+    let sql = "select e.id from exchanges e join oracle_contexts c on c.id = e.context_id
+        where c.id = ?1 and e.position <= c.summarized_to and e.rewound_at is null
+        order by e.position desc limit 1";
+    let id = tx.query_opt(sql, (id.as_str(),), |row| row.get(0))?;
+    Ok(id.map(ExchangeId::stored))
 }
 
 fn read_exchange(row: &Row<'_>) -> Result<ArchivedExchange, DbError> {
@@ -149,6 +170,7 @@ impl Archive {
             let here = format!("decisions[{index}]");
             decision.check().map_err(|invalid| invalid.within(&here))?;
         }
+        self.check_summary()?;
         let mut known = HashSet::new();
         for (index, query) in self.queries.iter().enumerate() {
             let here = format!("queries[{index}]");
@@ -172,6 +194,21 @@ impl Archive {
         if bytes > MOST_BYTES {
             let rule = format!("{bytes} bytes of text are more than the {MOST_BYTES} allowed");
             return Err(Invalid::new("exchanges", rule));
+        }
+        Ok(())
+    }
+
+    fn check_summary(&self) -> Result<(), Invalid> {
+        if self.summary.len() > MOST_LINES {
+            let rule = format!("there may be at most {MOST_LINES} lines");
+            return Err(Invalid::new("summary", rule));
+        }
+        for (index, line) in self.summary.iter().enumerate() {
+            let length = line.text.chars().count();
+            if !(1..=LONGEST_PIN).contains(&length) {
+                let rule = format!("has 1 to {LONGEST_PIN} characters");
+                return Err(Invalid::new("text", rule).within(&format!("summary[{index}]")));
+            }
         }
         Ok(())
     }

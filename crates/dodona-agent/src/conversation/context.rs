@@ -122,6 +122,9 @@ pub struct OracleContext {
     /// Whether questions go here that name no conversation.
     #[serde(default)]
     pub is_default: bool,
+    /// How many of its tokens the summary has.
+    #[serde(default)]
+    pub summary_tokens: u64,
     /// Where it was forked from, or imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkPoint>,

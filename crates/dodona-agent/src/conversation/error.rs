@@ -103,6 +103,12 @@ pub enum ConversationError {
         /// How many there may be.
         limit: usize,
     },
+    /// What is pinned has filled the room there is for it. Release something.
+    #[error("there is no room for it: what is pinned may take {room} tokens")]
+    PinsFull {
+        /// How many tokens all pinned texts may take.
+        room: u64,
+    },
     /// A stored value cannot be read: the file was changed by hand, or by a newer version.
     #[error("the stored {what} cannot be read")]
     Unreadable {
@@ -156,6 +162,8 @@ impl From<ConversationError> for CallError {
             }
             E::NameTaken(_) => plugin("agent.name_taken", "choose another name"),
             E::Full { .. } => CallError::new(ErrorCode::TooLarge, text),
+            E::PinsFull { .. } => CallError::new(ErrorCode::TooLarge, text)
+                .hint("pin something shorter, or release what is no longer needed"),
             E::Unreadable { reason, .. } => CallError::new(ErrorCode::Storage, text)
                 .hint("run `dodona doctor`")
                 .log(reason),

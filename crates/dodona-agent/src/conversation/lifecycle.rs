@@ -167,14 +167,7 @@ impl Conversations {
     ) -> Result<(ContextId, bool), ConversationError> {
         let (owner, asked) = (owner.clone(), context.map(str::to_owned));
         self.write(move |tx| {
-            let head = match (&asked, Head::default(tx, &owner)?) {
-                (Some(asked), _) => Head::find(tx, &owner, asked)?.open()?,
-                (None, Some(head)) => head,
-                (None, None) => {
-                    let id = create(tx, &owner, &NewContext::default_one())?;
-                    Head::of(tx, &id)?
-                }
-            };
+            let head = find_or_default(tx, &owner, asked.as_deref())?;
             let new = decision::add(tx, &head.id, &decision)?;
             Ok((head.id, new))
         })
@@ -209,6 +202,22 @@ impl Conversations {
             Ok(tx.query(&sql, (head.id.as_str(), limit), QueryInfo::read)?)
         })
         .await
+    }
+}
+
+/// One that is open, by id or name; without, the default one, which is made if there is none.
+pub(super) fn find_or_default(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    asked: Option<&str>,
+) -> Result<Head, ConversationError> {
+    match (asked, Head::default(tx, owner)?) {
+        (Some(asked), _) => Head::find(tx, owner, asked)?.open(),
+        (None, Some(head)) => Ok(head),
+        (None, None) => {
+            let id = create(tx, owner, &NewContext::default_one())?;
+            Head::of(tx, &id)
+        }
     }
 }
 

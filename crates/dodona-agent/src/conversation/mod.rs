@@ -10,6 +10,7 @@
 
 mod archive;
 mod begin;
+mod compact;
 mod context;
 mod count;
 mod decision;
@@ -33,6 +34,7 @@ mod schema;
 mod session;
 mod shown;
 mod steer;
+mod summary;
 mod tool_call;
 mod turn;
 mod usage;
@@ -47,6 +49,7 @@ use uuid::Uuid;
 
 pub use archive::{Archive, ArchivedExchange};
 pub use begin::NewQuery;
+pub use compact::{Compaction, PinTo, Pinned, Plan};
 pub use context::{
     ContextStatus, DEFAULT_AGENT, DEFAULT_TOKEN_BUDGET, ForkPoint, OracleContext, TOKEN_BUDGETS,
 };
@@ -65,6 +68,7 @@ pub use rewind::Rewound;
 pub use rows::Owner;
 pub use schema::MIGRATIONS;
 pub use session::{EndedSession, Ending as SessionEnding};
+pub use summary::{LineKind, SummaryLine};
 pub use tool_call::{Ending, ToolCallRecord, ToolCallStatus};
 pub use usage::UsageRecord;
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Conversations;
 use super::begin::not_busy;
+use super::compact;
 use super::context::ContextStatus;
 use super::count::{self, Counter};
 use super::error::ConversationError;
@@ -14,6 +15,7 @@ use super::exchange::OracleExchange;
 use super::id::ContextId;
 use super::rows::{self, Head, Owner};
 use super::shown;
+use super::summary::{self, SummaryLine};
 use super::window::{self, Reach};
 
 /// What a model change came to.
@@ -66,7 +68,7 @@ impl Conversations {
         counter: &Counter,
     ) -> Result<Recounted, ConversationError> {
         let (id, live, to) = (context.clone(), self.inner.live.clone(), model.to_owned());
-        let (before, mut exchanges) = self
+        let mut suspended = self
             .write(move |tx| {
                 not_busy(tx, &id, &live)?;
                 suspend(tx, &id, &to)
@@ -75,14 +77,14 @@ impl Conversations {
         let counter = Arc::clone(counter);
         // A large window takes a tokenizer long enough to hold up others.
         let counting = tokio::task::spawn_blocking(move || {
-            count::recount(&counter, &mut exchanges);
-            exchanges
+            suspended.count(&counter);
+            suspended
         });
-        let exchanges = counting
+        let suspended = counting
             .await
             .map_err(|error| rows::unreadable("window", format!("counting it failed: {error}")))?;
         let (id, model) = (context.clone(), model.to_owned());
-        self.write(move |tx| resume(tx, &id, &model, before, &exchanges))
+        self.write(move |tx| resume(tx, &id, &model, &suspended))
             .await
     }
 }
@@ -90,35 +92,66 @@ impl Conversations {
 /// An exchange, with what the new model wants to see again of it.
 type Counted = (OracleExchange, Option<Value>);
 
+/// What is counted anew.
+struct Suspended {
+    before: u64,
+    exchanges: Vec<Counted>,
+    summary: Vec<SummaryLine>,
+    summary_tokens: u64,
+}
+
 /// The window of a conversation that nobody else changes from now on.
-fn suspend(
-    tx: &Tx<'_>,
-    id: &ContextId,
-    model: &str,
-) -> Result<(u64, Vec<Counted>), ConversationError> {
+fn suspend(tx: &Tx<'_>, id: &ContextId, model: &str) -> Result<Suspended, ConversationError> {
     let head = Head::of(tx, id)?.open()?;
     if head.status != ContextStatus::Suspended {
         head.change(tx, ContextStatus::Suspended)?;
     }
-    let sql = "select json, case when model = ?3 then opaque end from exchanges
-        where context_id = ?1 and position >= ?2 and rewound_at is null order by position";
-    let exchanges = tx.query(sql, (id.as_str(), head.window_from, model), |row| {
-        Ok((
-            rows::parse("exchange", row.text(0)?)?,
-            shown::opaque(row, 1)?,
-        ))
-    })?;
-    Ok((head.tokens_used, exchanges))
+    let sql = "select json, case when model = ?4 then opaque end from exchanges
+        where context_id = ?1 and position between ?2 and ?3 and rewound_at is null
+        order by position";
+    let mut exchanges = Vec::new();
+    for (first, last) in window::stretches(tx, id, head.window_from)? {
+        let values = (id.as_str(), first, last, model);
+        exchanges.extend(tx.query(sql, values, |row| {
+            Ok((
+                rows::parse("exchange", row.text(0)?)?,
+                shown::opaque(row, 1)?,
+            ))
+        })?);
+    }
+    Ok(Suspended {
+        before: head.tokens_used,
+        exchanges,
+        summary: compact::lines(tx, id)?,
+        summary_tokens: head.summary_tokens,
+    })
+}
+
+impl Suspended {
+    fn count(&mut self, counter: &Counter) {
+        count::recount(counter, &mut self.exchanges);
+        for line in &mut self.summary {
+            line.count(counter);
+        }
+        self.summary_tokens = summary::tokens(counter, &self.summary);
+    }
+
+    fn counted(&self) -> u64 {
+        let exchanges = self.exchanges.iter();
+        let tokens = exchanges.map(|(exchange, _)| exchange.token_count);
+        self.summary_tokens + tokens.sum::<u64>()
+    }
 }
 
 fn resume(
     tx: &Tx<'_>,
     id: &ContextId,
     model: &str,
-    before: u64,
-    exchanges: &[Counted],
+    suspended: &Suspended,
 ) -> Result<Recounted, ConversationError> {
     let head = Head::of(tx, id)?.open()?;
+    let exchanges = &suspended.exchanges;
+    compact::write(tx, id, &suspended.summary, suspended.summary_tokens)?;
     for (exchange, _) in exchanges {
         tx.execute(
             "update exchanges set token_count = ?2, json = ?3 where id = ?1",
@@ -138,11 +171,8 @@ fn resume(
         (id.as_str(), model),
     )?;
     Ok(Recounted {
-        before,
-        counted: exchanges
-            .iter()
-            .map(|(exchange, _)| exchange.token_count)
-            .sum(),
+        before: suspended.before,
+        counted: suspended.counted(),
         after: fitted.tokens_used,
         budget: head.token_budget,
         dropped: fitted.dropped,

@@ -308,7 +308,7 @@ impl Query {
 
     /// What a model is shown now.
     pub async fn window(&mut self) -> Result<Vec<Message>, ConversationError> {
-        let (context, known) = (self.context().clone(), self.window.last());
+        let (context, known) = (self.context().clone(), self.window.known());
         let news = move |tx: &Tx<'_>| shown::news(tx, &context, known);
         self.window.add(self.conversations.read(news).await?);
         Ok(self.window.messages())

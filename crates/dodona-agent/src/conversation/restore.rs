@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::Conversations;
 use super::archive::{Archive, ArchivedExchange};
+use super::compact;
 use super::decision::{self, DecisionKind, KeyDecision};
 use super::error::{ConversationError, Invalid};
 use super::exchange::{ExchangeRole, OracleExchange};
@@ -15,6 +16,7 @@ use super::id::{ContextId, ExchangeId, QueryId};
 use super::lifecycle::{self, DEFAULT_NAME, NewContext};
 use super::query::{QueryInfo, QueryState};
 use super::rows::{self, Owner};
+use super::summary::{self, LineKind, SummaryLine};
 use super::tool_call::Ending;
 use super::window::{self, Reach};
 
@@ -194,6 +196,7 @@ pub(super) fn restore(
         queries.insert(&query.id, restore_query(tx, &context, query)?);
     }
     let mut position = 0;
+    let mut copies = HashMap::new();
     for entry in &archive.exchanges {
         position += 1;
         let query = queries
@@ -209,23 +212,25 @@ pub(super) fn restore(
             rewound_at: entry.rewound_at,
             copied_from: Some(&entry.exchange.id),
         };
-        history::insert(tx, &place, &copy(&entry.exchange))?;
+        let copy = copy(&entry.exchange);
+        history::insert(tx, &place, &copy)?;
+        copies.insert(&entry.exchange.id, (position, copy.id));
     }
     for decision in &archive.decisions {
         decision::add(tx, &context, decision)?;
     }
     let state = &archive.context;
     tx.execute(
-        "update oracle_contexts set last_position = ?2, last_model = ?3, compressed_summary = ?4,
-             compression_count = ?5 where id = ?1",
+        "update oracle_contexts set last_position = ?2, last_model = ?3, compression_count = ?4
+         where id = ?1",
         (
             context.as_str(),
             position,
             state.last_model.as_deref(),
-            state.compressed_summary.as_deref(),
             state.compression_count,
         ),
     )?;
+    restore_summary(tx, &context, archive, &copies)?;
     let fitted = window::refresh(tx, &context, Reach::All)?;
     Ok(Restored {
         context,
@@ -233,6 +238,72 @@ pub(super) fn restore(
         tokens_used: fitted.tokens_used,
     })
 }
+
+/// Where the copy of an exchange stands, by the original's id.
+type Copies<'a> = HashMap<&'a ExchangeId, (u64, ExchangeId)>;
+
+/// Takes a summary over, where all that it stands for was copied; it is made anew otherwise.
+fn restore_summary(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    archive: &Archive,
+    copies: &Copies<'_>,
+) -> Result<(), ConversationError> {
+    let state = &archive.context;
+    let end = archive.summarized_to.as_ref().and_then(|id| copies.get(id));
+    let mut lines = match (&state.compressed_summary, archive.summary.is_empty()) {
+        (Some(text), true) => earlier(text),
+        _ => archive.summary.clone(),
+    };
+    let stays = |kind| matches!(kind, LineKind::Pinned | LineKind::Earlier);
+    lines.retain(|line| end.is_some() || stays(line.kind));
+    for line in &mut lines {
+        let found = line.exchanges.iter().filter_map(|id| copies.get(id));
+        let found: Vec<&(u64, ExchangeId)> = found.collect();
+        line.position = found
+            .iter()
+            .map(|(position, _)| *position)
+            .max()
+            .unwrap_or(0);
+        line.exchanges = found.into_iter().map(|(_, id)| id.clone()).collect();
+        // Nobody can make a long line count for nothing.
+        line.tokens = line.tokens.max(1 + line.text.len() as u64 / 8);
+    }
+    let all = lines.len();
+    let mut kept = summary::fit_tokens(lines, compact::limit(state.token_budget));
+    summary::sort(&mut kept);
+    let sum: u64 = kept.iter().map(|line| line.tokens).sum();
+    let tokens = match (kept.len(), state.summary_tokens) {
+        (0, _) => 0,
+        (count, known) if count == all && known >= sum / 2 => {
+            known.min(compact::limit(state.token_budget))
+        }
+        _ => sum + summary::FRAME,
+    };
+    compact::write(tx, context, &kept, tokens)?;
+    tx.execute(
+        "update oracle_contexts set summarized_to = ?2 where id = ?1",
+        (context.as_str(), end.map_or(0, |(position, _)| *position)),
+    )?;
+    Ok(())
+}
+
+/// The lines of a summary that came as a text. What it was made of is not known.
+fn earlier(text: &str) -> Vec<SummaryLine> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let line = |text: &str| {
+        let text = summary::one_line(text.trim_start_matches(['-', '*', ' ']), LONGEST_EARLIER);
+        SummaryLine {
+            // About four bytes make a token.
+            tokens: 8 + text.len() as u64 / 4,
+            ..SummaryLine::new(LineKind::Earlier, text)
+        }
+    };
+    lines.map(line).collect()
+}
+
+/// The longest line of a summary that came as a text, in characters.
+const LONGEST_EARLIER: usize = 1_000;
 
 fn restore_query(
     tx: &Tx<'_>,

@@ -4,6 +4,7 @@ use dodona_plugin::store::Tx;
 
 use super::Conversations;
 use super::begin::not_busy;
+use super::compact;
 use super::error::{ConversationError, not_found};
 use super::exchange::ExchangeRole;
 use super::history;
@@ -50,6 +51,10 @@ fn rewind(tx: &Tx<'_>, context: &ContextId, exchange: &str) -> Result<Rewound, C
         ExchangeRole::Tool => spot.asked_at(tx)?,
         _ => spot.position,
     };
+    let head = Head::of(tx, context)?;
+    if from <= head.summarized_to {
+        compact::forget(tx, &head)?;
+    }
     let exchanges = tx.execute(
         "update exchanges set rewound_at = ?3
          where context_id = ?1 and position >= ?2 and rewound_at is null",

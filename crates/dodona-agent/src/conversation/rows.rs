@@ -63,9 +63,13 @@ pub(super) struct Head {
     pub(super) last_model: Option<String>,
     pub(super) window_from: u64,
     pub(super) last_position: u64,
+    /// Up to where the summary stands for what was said.
+    pub(super) summarized_to: u64,
+    pub(super) summary_tokens: u64,
 }
 
-const HEAD: &str = "id, status, token_budget, tokens_used, last_model, window_from, last_position";
+const HEAD: &str = "id, status, token_budget, tokens_used, last_model, window_from, \
+     last_position, summarized_to, summary_tokens";
 
 impl Head {
     /// By id, whosever it is. For ids that were already found within an owner.
@@ -113,6 +117,8 @@ impl Head {
             last_model: row.get(4)?,
             window_from: row.get(5)?,
             last_position: row.get(6)?,
+            summarized_to: row.get(7)?,
+            summary_tokens: row.get(8)?,
         })
     }
 
@@ -141,7 +147,7 @@ impl Head {
 
 const CONTEXT: &str = "id, user_id, project_id, session_start, last_activity, last_model, \
      token_budget, tokens_used, compressed_summary, key_decisions_json, status, \
-     compression_count, agent_id, name, is_default, forked_from, forked_exchange";
+     compression_count, agent_id, name, is_default, forked_from, forked_exchange, summary_tokens";
 
 /// The whole state of a conversation. What the row only has copies of is read where it is true: a
 /// query that is running has added to it, and the copies are made when it has ended.
@@ -178,6 +184,7 @@ fn read_context(row: &Row<'_>) -> Result<OracleContext, DbError> {
         agent_id: row.get(12)?,
         name: row.get(13)?,
         is_default: row.get(14)?,
+        summary_tokens: row.get(17)?,
         forked_from: forked_from.map(|context| ForkPoint {
             context_id: ContextId::stored(context),
             exchange_id: forked_exchange.map(ExchangeId::stored),

@@ -7,8 +7,31 @@ use dodona_plugin::store::Migration;
 /// `exchanges` holds the originals: rows are added and never removed, and what was said in one
 /// never changes. The `tokens_used` of a context is derived from it in the transaction that changes
 /// it; `recent_exchanges_json` and the mentions in a context's row are copies, made in the transaction
-/// that ends a query, and whenever one is taken back, copied or counted anew.
-pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS, WINDOWS, SESSIONS];
+/// that ends a query, and whenever one is taken back, copied or counted anew. `summary_lines` stand
+/// for the exchanges up to `summarized_to`; `compressed_summary` is their text.
+pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS, WINDOWS, SESSIONS, SUMMARIES];
+
+const SUMMARIES: Migration = Migration::new(
+    5,
+    "what stands for exchanges that have left the window",
+    "
+    alter table oracle_contexts add column summarized_to integer not null default 0;
+    alter table oracle_contexts add column summary_tokens integer not null default 0;
+
+    create table summary_lines (
+        context_id text not null references oracle_contexts(id) on delete cascade,
+        ordinal    integer not null,
+        kind       text not null check (kind in ('pinned', 'decision', 'earlier', 'told', 'asked',
+                                                 'said', 'did', 'command', 'number', 'file',
+                                                 'symbol')),
+        text       text not null,
+        exchanges  text not null,
+        position   integer not null,
+        tokens     integer not null,
+        primary key (context_id, ordinal)
+    ) strict, without rowid;
+    ",
+);
 
 const SESSIONS: Migration = Migration::new(
     4,

@@ -11,6 +11,7 @@ use super::id::{ContextId, QueryId};
 use super::query::QueryState;
 use super::rows;
 use super::tool_call::{Ending, ToolCallRecord};
+use super::window;
 
 /// The exchanges of a window, as they were when it was last read.
 ///
@@ -18,16 +19,33 @@ use super::tool_call::{Ending, ToolCallRecord};
 /// nobody may take back or count anew. So a query reads its window once, and then what is new.
 #[derive(Default)]
 pub(super) struct Window {
+    /// What stands for earlier ones.
+    summary: Option<String>,
     exchanges: Vec<Shown>,
+    /// Where it begins.
+    from: u64,
     /// The position of the last exchange of the conversation.
     last: u64,
+    /// Whether something has left it that the summary does not stand for yet.
+    has_gap: bool,
 }
 
 /// What was added to a window since it was last read.
 pub(super) struct News {
+    /// Whether it is the whole window.
+    whole: bool,
+    summary: Option<String>,
     from: u64,
     last: u64,
+    has_gap: bool,
     exchanges: Vec<Shown>,
+}
+
+/// How much of a window is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known {
+    from: u64,
+    last: u64,
 }
 
 /// An exchange in the window, with the query it belongs to.
@@ -44,13 +62,26 @@ impl Window {
     /// The window of a conversation as it is now.
     pub(super) fn read(tx: &Tx<'_>, context: &ContextId) -> Result<Self, ConversationError> {
         let mut window = Self::default();
-        window.add(news(tx, context, 0)?);
+        window.add(news(tx, context, Known::default())?);
         Ok(window)
     }
 
     /// The last exchange that it knows, by its position.
     pub(super) fn last(&self) -> u64 {
         self.last
+    }
+
+    /// How much of it is known.
+    pub(super) fn known(&self) -> Known {
+        Known {
+            from: self.from,
+            last: self.last,
+        }
+    }
+
+    /// Whether something has left it that no summary stands for.
+    pub(super) fn has_gap(&self) -> bool {
+        self.has_gap
     }
 
     /// The exchanges that are in it.
@@ -61,11 +92,14 @@ impl Window {
         }
     }
 
-    /// Adds what is new, and forgets what has left the window.
+    /// Adds what is new, or begins anew where the window itself has moved.
     pub(super) fn add(&mut self, news: News) {
-        self.exchanges.retain(|shown| shown.position >= news.from);
+        if news.whole {
+            self.exchanges.clear();
+        }
         self.exchanges.extend(news.exchanges);
-        self.last = news.last;
+        (self.summary, self.from, self.last) = (news.summary, news.from, news.last);
+        self.has_gap = news.has_gap;
     }
 
     /// The messages: valid for a strict provider, whatever has happened.
@@ -74,7 +108,9 @@ impl Window {
     /// in the order of the calls. A query that ended without an answer, or whose answer was not
     /// finished, is closed with a message that says so; half an answer is never shown as one.
     pub(super) fn messages(&self) -> Vec<Message> {
-        let mut messages = Vec::with_capacity(self.exchanges.len() + 1);
+        let mut messages = Vec::with_capacity(self.exchanges.len() + 2);
+        let summary = self.summary.clone();
+        messages.extend(summary.map(|content| Message::User { content }));
         for group in self.exchanges.chunk_by(|a, b| a.query == b.query) {
             show_query(group, &mut messages);
         }
@@ -82,35 +118,52 @@ impl Window {
     }
 }
 
-/// What was said after a position, as far as it is in the window.
+/// What was said since a window was last known; all of it where it has moved since.
 pub(super) fn news(
     tx: &Tx<'_>,
     context: &ContextId,
-    after: u64,
+    known: Known,
 ) -> Result<News, ConversationError> {
-    let sql = "select window_from, last_position from oracle_contexts where id = ?1";
-    let (from, last) = tx.query_one(sql, (context.as_str(),), |row| {
-        Ok((row.get::<u64>(0)?, row.get::<u64>(1)?))
+    let sql = "select c.window_from, c.last_position, c.compressed_summary, exists (
+            select 1 from exchanges e where e.context_id = c.id and e.rewound_at is null
+                and e.position > c.summarized_to and e.position < c.window_from)
+        from oracle_contexts c where c.id = ?1";
+    let (from, last, summary, has_gap) = tx.query_one(sql, (context.as_str(),), |row| {
+        let (from, last): (u64, u64) = (row.get(0)?, row.get(1)?);
+        Ok((from, last, row.get(2)?, row.get(3)?))
     })?;
+    let whole = from != known.from;
+    let stretches = match whole {
+        true => window::stretches(tx, context, from)?,
+        false => vec![(from.max(known.last + 1), window::LAST)],
+    };
     let sql = "select e.json, e.query_id, q.state,
             case when e.model = c.last_model then e.opaque end, e.position
         from exchanges e join queries q on q.id = e.query_id
         join oracle_contexts c on c.id = e.context_id
-        where e.context_id = ?1 and e.position >= ?2 and e.rewound_at is null
+        where e.context_id = ?1 and e.position between ?2 and ?3 and e.rewound_at is null
         order by e.position";
-    let exchanges = tx.query(sql, (context.as_str(), from.max(after + 1)), |row| {
-        Ok(Shown {
-            exchange: rows::parse("exchange", row.text(0)?)?,
-            query: QueryId::stored(row.get(1)?),
-            state: QueryState::parse(row.text(2)?)?,
-            opaque: opaque(row, 3)?,
-            position: row.get(4)?,
-        })
-    })?;
+    let mut exchanges = Vec::new();
+    for (first, last) in stretches {
+        exchanges.extend(tx.query(sql, (context.as_str(), first, last), read)?);
+    }
     Ok(News {
+        whole,
+        summary,
         from,
         last,
+        has_gap,
         exchanges,
+    })
+}
+
+fn read(row: &Row<'_>) -> Result<Shown, DbError> {
+    Ok(Shown {
+        exchange: rows::parse("exchange", row.text(0)?)?,
+        query: QueryId::stored(row.get(1)?),
+        state: QueryState::parse(row.text(2)?)?,
+        opaque: opaque(row, 3)?,
+        position: row.get(4)?,
     })
 }
 

@@ -3,7 +3,9 @@
 use dodona_plugin::store::{ToValue, Tx};
 use dodona_proto::Usage;
 
+use super::Conversations;
 use super::error::ConversationError;
+use super::id::{ContextId, QueryId};
 use super::rows::{self, Owner};
 use super::turn::Facts;
 
@@ -24,6 +26,34 @@ pub struct UsageRecord {
     pub cost_micros: Option<u64>,
 }
 
+impl Conversations {
+    /// Records what a request to a model used that was made for a conversation. It counts for the
+    /// latest query there; a conversation without one has nothing to make requests for.
+    pub(crate) async fn context_usage(
+        &self,
+        context: &ContextId,
+        record: UsageRecord,
+    ) -> Result<(), ConversationError> {
+        let context = context.clone();
+        self.write(move |tx| {
+            let sql = "select q.id, c.user_id, c.project_id
+                from queries q join oracle_contexts c on c.id = q.context_id
+                where c.id = ?1 order by q.id desc limit 1";
+            let found = tx.query_opt(sql, (context.as_str(),), |row| {
+                let (user, project): (String, String) = (row.get(1)?, row.get(2)?);
+                Ok((QueryId::stored(row.get(0)?), user, project))
+            })?;
+            match found {
+                None => Ok(()),
+                Some((query, user, project)) => {
+                    row(tx, (&user, &project), (&context, &query), &record)
+                }
+            }
+        })
+        .await
+    }
+}
+
 /// Stores it.
 pub(super) fn insert(
     tx: &Tx<'_>,
@@ -31,11 +61,21 @@ pub(super) fn insert(
     facts: &Facts,
     record: &UsageRecord,
 ) -> Result<(), ConversationError> {
+    let whose = (owner.user.as_str(), owner.project.as_str());
+    row(tx, whose, (&facts.context, &facts.query), record)
+}
+
+fn row(
+    tx: &Tx<'_>,
+    (user, project): (&str, &str),
+    (context, query): (&ContextId, &QueryId),
+    record: &UsageRecord,
+) -> Result<(), ConversationError> {
     let values: [&dyn ToValue; 15] = [
-        &facts.context.as_str(),
-        &facts.query.as_str(),
-        &owner.user.as_str(),
-        &owner.project.as_str(),
+        &context.as_str(),
+        &query.as_str(),
+        &user,
+        &project,
         &record.turn,
         &rows::now(),
         &record.model,

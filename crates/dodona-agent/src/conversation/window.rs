@@ -2,6 +2,7 @@
 
 use dodona_plugin::store::Tx;
 
+use super::compact;
 use super::context::overflow_limit;
 use super::error::ConversationError;
 use super::exchange::OracleExchange;
@@ -15,7 +16,8 @@ use super::rows::{self, Head};
 pub(super) enum Reach {
     /// From where it begins: what has left it stays out.
     Window,
-    /// From the first exchange: what has left it may come back where there is room.
+    /// From the first exchange that no summary stands for: what has left it may come back where
+    /// there is room.
     All,
 }
 
@@ -32,9 +34,34 @@ pub(super) struct Fitted {
 /// The exchanges of one query that could be in the window.
 struct Group {
     first: u64,
+    /// With the question, where it comes before the first.
     tokens: u64,
     state: QueryState,
 }
+
+/// Exchanges, by their first and last position.
+pub(super) type Stretch = (u64, u64);
+
+/// Where the exchanges of a window are that begins at a position. Where that is in the middle of a
+/// query, the query's question is in the window too: what follows would make no sense without.
+pub(super) fn stretches(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    from: u64,
+) -> Result<Vec<Stretch>, ConversationError> {
+    let sql = "select min(f.position) from exchanges f
+        where f.rewound_at is null and f.query_id = (
+            select w.query_id from exchanges w
+            where w.context_id = ?1 and w.position >= ?2 and w.rewound_at is null
+            order by w.position limit 1)";
+    let question: Option<u64> = tx.query_one(sql, (context.as_str(), from), |row| row.get(0))?;
+    let before = question.filter(|question| *question < from);
+    let all = before.map(|question| (question, question));
+    Ok(all.into_iter().chain([(from, LAST)]).collect())
+}
+
+/// After every position.
+pub(super) const LAST: u64 = i64::MAX as u64;
 
 /// Makes room in the window for an exchange that was just added, where there is none.
 pub(super) fn make_room(
@@ -67,8 +94,14 @@ pub(super) fn fit_in(
     context: &ContextId,
     reach: Reach,
 ) -> Result<Fitted, ConversationError> {
-    let head = Head::of(tx, context)?;
-    let (from, fitted) = fit(&groups(tx, &head, reach)?, &head)?;
+    let mut head = Head::of(tx, context)?;
+    let groups = groups(tx, &head, reach)?;
+    let newest = groups.first().map_or(0, |group| group.tokens);
+    let room = overflow_limit(head.token_budget).saturating_sub(newest);
+    if head.summary_tokens > room {
+        head.summary_tokens = compact::shrink(tx, &head, room)?;
+    }
+    let (from, fitted) = fit(&groups, &head)?;
     tx.execute(
         "update oracle_contexts set window_from = ?2, tokens_used = ?3 where id = ?1",
         (context.as_str(), from, fitted.tokens_used),
@@ -112,22 +145,32 @@ pub(super) fn exchanges(
 }
 
 fn texts(tx: &Tx<'_>, context: &ContextId) -> Result<Vec<String>, ConversationError> {
-    let sql = "select e.json from oracle_contexts c join exchanges e on e.context_id = c.id
-        where c.id = ?1 and e.position >= c.window_from and e.rewound_at is null
-        order by e.position";
-    Ok(tx.query(sql, (context.as_str(),), |row| row.get(0))?)
+    let from = Head::of(tx, context)?.window_from;
+    let sql = "select json from exchanges
+        where context_id = ?1 and position between ?2 and ?3 and rewound_at is null
+        order by position";
+    let mut texts = Vec::new();
+    for (first, last) in stretches(tx, context, from)? {
+        texts.extend(tx.query(sql, (context.as_str(), first, last), |row| row.get(0))?);
+    }
+    Ok(texts)
 }
 
 /// The groups that are candidates, the newest first.
 fn groups(tx: &Tx<'_>, head: &Head, reach: Reach) -> Result<Vec<Group>, ConversationError> {
     let from = match reach {
         Reach::Window => head.window_from,
-        Reach::All => 0,
+        Reach::All => head.summarized_to + 1,
     };
-    let sql = "select min(e.position), sum(e.token_count), q.state
-        from exchanges e join queries q on q.id = e.query_id
-        where e.context_id = ?1 and e.position >= ?2 and e.rewound_at is null
-        group by e.query_id order by min(e.position) desc";
+    let sql = "select g.first, g.tokens + coalesce((
+                select f.token_count from exchanges f
+                where f.query_id = g.query_id and f.rewound_at is null and f.position < g.first
+                order by f.position limit 1), 0), q.state
+        from (select query_id, min(position) as first, sum(token_count) as tokens from exchanges
+              where context_id = ?1 and position >= ?2 and rewound_at is null
+              group by query_id) g
+        join queries q on q.id = g.query_id
+        order by g.first desc";
     Ok(tx.query(sql, (head.id.as_str(), from), |row| {
         Ok(Group {
             first: row.get(0)?,
@@ -142,7 +185,7 @@ fn fit(groups: &[Group], head: &Head) -> Result<(u64, Fitted), ConversationError
     let (budget, limit) = (head.token_budget, overflow_limit(head.token_budget));
     let mut from = head.last_position + 1;
     let mut fitted = Fitted {
-        tokens_used: 0,
+        tokens_used: head.summary_tokens,
         dropped: groups.len(),
         too_large: None,
     };

@@ -1,9 +1,12 @@
 //! The methods about conversations. What is asked in them is `agent.chat`.
 
 mod archive;
+pub(crate) mod compact;
 mod contexts;
 mod fork;
+pub(crate) mod pin;
 mod queries;
+mod recall;
 mod remember;
 mod result;
 mod show;
@@ -19,6 +22,7 @@ use archive::{ExportParams, ImportParams};
 use contexts::{CloseParams, Closed, ContextsParams, ContextsResult, CreateParams, CreateResult};
 use fork::{Copied, ForkParams, RewindParams, RewindResult};
 use queries::{QueriesParams, QueriesResult};
+use recall::{RecallParams, Recalled};
 use remember::{RememberParams, RememberResult};
 use result::{ResultParams, ResultPart};
 use show::{ShowParams, ShowResult};
@@ -103,6 +107,14 @@ impl ContextMethods {
         p: RememberParams,
     ) -> Result<RememberResult, CallError> {
         remember::remember(&self.conversations, ctx, p).await
+    }
+
+    /// Reads a message of the conversation as it was said, by the number that a summary gives it.
+    ///
+    /// A line of a summary ends with such a number, like #12. Use it where the line is not enough.
+    #[method(scope = "agent:read", tool(category = "meta"))]
+    async fn recall(&self, ctx: &CallCtx, p: RecallParams) -> Result<Recalled, CallError> {
+        recall::recall(&self.conversations, ctx, p).await
     }
 
     /// Reads more of a result that was cut because it was too large.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named;
-use crate::conversation::{Conversations, KeyDecision, OracleContext, Owner};
+use crate::conversation::{Conversations, KeyDecision, OracleContext, Owner, SummaryLine};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ShowParams {
@@ -19,6 +19,9 @@ pub(super) struct ShowResult {
     context: OracleContext,
     /// What it remembers, in the order it was said.
     decisions: Vec<KeyDecision>,
+    /// What stands for exchanges that have left the window, line by line, with where each comes
+    /// from; and what is pinned.
+    summary: Vec<SummaryLine>,
 }
 
 pub(super) async fn show(
@@ -30,5 +33,6 @@ pub(super) async fn show(
     Ok(ShowResult {
         context: conversations.show(owner, asked).await?,
         decisions: conversations.decisions(owner, asked).await?,
+        summary: conversations.summary(owner, asked).await?,
     })
 }

@@ -49,7 +49,7 @@ async fn talk(hooks: impl Fn() -> Vec<Hook> + Send + Sync + 'static) -> Talk {
     set_up(hooks, |options| options.preload = 0).await
 }
 
-async fn set_up(
+pub(crate) async fn set_up(
     hooks: impl Fn() -> Vec<Hook> + Send + Sync + 'static,
     change: impl FnOnce(&mut AgentOptions),
 ) -> Talk {

@@ -3,6 +3,8 @@
 
 mod archives;
 mod chat;
+mod compacting;
+mod compaction;
 mod contexts;
 mod crashes;
 mod faults;

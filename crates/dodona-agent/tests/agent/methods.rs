@@ -311,7 +311,7 @@ async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
         .map(|method| method["name"].as_str().unwrap())
         .collect();
     let changes = [
-        "close", "create", "fork", "import", "remember", "rewind", "steer",
+        "close", "compact", "create", "fork", "import", "pin", "remember", "rewind", "steer",
     ];
     assert_eq!(mutating, changes.map(|verb| format!("agent.{verb}")));
     let tools: Vec<&str> = listed["methods"]
@@ -321,5 +321,5 @@ async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
         .filter(|method| !method["tool"].is_null())
         .map(|method| method["name"].as_str().unwrap())
         .collect();
-    assert_eq!(tools, ["agent.remember", "agent.result"]);
+    assert_eq!(tools, ["agent.recall", "agent.remember", "agent.result"]);
 }

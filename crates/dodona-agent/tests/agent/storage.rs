@@ -220,8 +220,9 @@ pub(crate) fn assert_strict(messages: &[Message]) {
 pub(crate) fn assert_in_step(context: &OracleContext) {
     let sum: u64 = context.recent_exchanges.iter().map(|e| e.token_count).sum();
     assert_eq!(
-        context.tokens_used, sum,
-        "tokens_used is the sum of the window"
+        context.tokens_used,
+        context.summary_tokens + sum,
+        "tokens_used is the sum of the window and its summary"
     );
     assert!(context.tokens_used * 10 <= context.token_budget * 11);
     for exchange in &context.recent_exchanges {

@@ -101,6 +101,7 @@ enum Command {
     Chat(chat::Chat),
     Search(search::Search),
     Notes(notes::Notes),
+    #[command(visible_alias = "context")]
     Contexts(contexts::Contexts),
     Usage(usage::Usage),
     Prompt(prompt::Prompt),

@@ -217,6 +217,16 @@ pub(super) const KEYS: &[Key] = {
             "how many passages are looked up for a question before a model is asked; the offline model looks for itself",
         ),
         user(
+            "agent.keep_turns",
+            Within(1..=50, |s| &mut s.agent.keep_turns),
+            "how many turns stay as they are when a conversation is shortened, see [compaction](compaction.md)",
+        ),
+        user(
+            "agent.summarizer",
+            Text(|s| &mut s.agent.summarizer),
+            "the model that summarizes what is folded when a conversation is shortened. Without it, or where it does not answer, the summary is put together from what was said",
+        ),
+        user(
             "agent.session_idle",
             Time(|s| &mut s.agent.session_idle),
             "after how long without a word a session has ended",

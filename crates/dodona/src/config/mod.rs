@@ -94,6 +94,10 @@ pub(crate) struct AgentSettings {
     pub(crate) tool_timeout: Duration,
     /// How many passages are looked up for a question.
     pub(crate) preload: u32,
+    /// How many turns stay as they are when a conversation is shortened.
+    pub(crate) keep_turns: u32,
+    /// Which model summarizes what is folded then.
+    pub(crate) summarizer: Option<String>,
     /// After how long without a word a session has ended.
     pub(crate) session_idle: Duration,
 }
@@ -104,6 +108,7 @@ impl Default for AgentSettings {
             max_turns,
             tool_timeout,
             preload,
+            keep_turns,
             session_idle,
             ..
         } = AgentOptions::default();
@@ -113,6 +118,8 @@ impl Default for AgentSettings {
             token_budget: u32::try_from(DEFAULT_TOKEN_BUDGET).unwrap_or(u32::MAX),
             tool_timeout,
             preload,
+            keep_turns,
+            summarizer: None,
             session_idle,
         }
     }

@@ -1,6 +1,7 @@
 //! `dodona contexts`.
 
 mod list;
+mod summary;
 mod transcript;
 
 use std::fs;
@@ -22,6 +23,8 @@ Examples:
   dodona contexts list
   dodona contexts show                        the default conversation
   dodona contexts new login --budget 32000
+  dodona contexts compact                     fold all but the last turns into a summary
+  dodona contexts pin \"Alice signs releases\"  keep it word for word
   dodona contexts rewind 3fa9c2d4             take back from an exchange on
   dodona contexts fork --at 3fa9c2d4 --name other-way
   dodona contexts export login > login.json
@@ -33,7 +36,7 @@ of it, as `dodona contexts show` prints them.";
 /// The largest document that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Conversations: list, show, begin, close, fork, rewind, export and import them
+/// Conversations: list, show, shorten, pin, begin, close, fork, rewind, export and import them
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Contexts {
@@ -75,6 +78,29 @@ enum Command {
     /// End a conversation; it can still be read, exported and forked
     Close {
         /// Which one
+        context: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shorten a conversation now: all but its last turns become a summary; the originals stay
+    Compact {
+        /// Which one
+        #[arg(default_value = "default")]
+        context: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Keep a text word for word, however often a conversation is shortened
+    Pin {
+        /// The text
+        text: String,
+        /// It no longer needs to be kept
+        #[arg(long)]
+        release: bool,
+        /// In which conversation
+        #[arg(long, default_value = "default")]
         context: String,
         /// Print JSON for programs
         #[arg(long)]
@@ -163,6 +189,18 @@ impl Command {
                 ("agent.create", params)
             }
             Self::Close { context, .. } => ("agent.close", json!({ "context_id": context })),
+            Self::Compact { context, .. } => ("agent.compact", json!({ "context_id": context })),
+            Self::Pin {
+                text,
+                release,
+                context,
+                ..
+            } => {
+                // The default conversation is made if there is none.
+                let context = Some(context).filter(|context| *context != "default");
+                let params = json!({ "text": text, "release": release, "context_id": context });
+                ("agent.pin", params)
+            }
             Self::Fork {
                 context, at, name, ..
             } => {
@@ -189,6 +227,8 @@ impl Command {
             | Self::Show { json, .. }
             | Self::New { json, .. }
             | Self::Close { json, .. }
+            | Self::Compact { json, .. }
+            | Self::Pin { json, .. }
             | Self::Fork { json, .. }
             | Self::Rewind { json, .. }
             | Self::Export { json, .. }
@@ -207,6 +247,8 @@ impl Command {
                 format!("{}\n", answer["context_id"].as_str().unwrap_or_default())
             }
             Self::Close { context, .. } => format!("closed {context}\n"),
+            Self::Compact { .. } => summary::compacted(&read(answer)?),
+            Self::Pin { .. } => summary::pinned(&read(answer)?),
             Self::Rewind { .. } => match answer["exchanges"].as_u64() {
                 Some(1) => "took back 1 exchange\n".to_owned(),
                 count => format!("took back {} exchanges\n", count.unwrap_or_default()),

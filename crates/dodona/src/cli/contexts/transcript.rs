@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::list::short;
+use super::summary;
 use crate::layout;
 use crate::paint::{Paint, harmless, one_line};
 use crate::quantity;
@@ -17,6 +18,7 @@ const LONGEST: usize = 160;
 pub(super) struct Shown {
     context: Context,
     decisions: Vec<Decision>,
+    summary: Vec<summary::Line>,
 }
 
 #[derive(Deserialize)]
@@ -28,7 +30,6 @@ struct Context {
     token_budget: u64,
     tokens_used: u64,
     recent_exchanges: Vec<Exchange>,
-    compressed_summary: Option<String>,
     mentioned_files: Option<String>,
     mentioned_symbols: Option<String>,
 }
@@ -79,10 +80,7 @@ pub(super) fn text(shown: &Shown, paint: Paint, width: Option<usize>) -> String 
             let _ = writeln!(text, "{}  {names}", paint.dim(format_args!("{title:10}")));
         }
     }
-    if let Some(summary) = &context.compressed_summary {
-        let summary = indented(summary, 12);
-        let _ = writeln!(text, "{}  {summary}", paint.dim("before    "));
-    }
+    text.push_str(&summary::lines(&shown.summary, paint, width));
     if !context.recent_exchanges.is_empty() {
         text.push('\n');
     }

@@ -1,0 +1,129 @@
+//! Lines of a summary, made from exchanges.
+
+use std::collections::HashMap;
+
+use super::super::exchange::{ExchangeRole, OracleExchange};
+use super::super::tool_call::{ToolCallRecord, ToolCallStatus};
+use super::{LONGEST, LineKind, SummaryLine, facts};
+
+/// The most sentences of one answer that are kept as such.
+const MOST_SAID: usize = 2;
+
+/// The lines of a summary that says what the one before said and what these exchanges say, each
+/// once. A story that a model made takes the place of the one that is put together here; facts are
+/// always found here, whoever tells the story.
+pub(in super::super) fn fold(
+    before: Vec<SummaryLine>,
+    exchanges: &[(u64, OracleExchange)],
+    told: Option<Vec<SummaryLine>>,
+) -> Vec<SummaryLine> {
+    let has_story = told.is_some();
+    let mut lines = Lines::default();
+    for line in before {
+        // A model is shown the story so far, and tells it anew.
+        if !(has_story && line.kind.is_story()) {
+            lines.add(line);
+        }
+    }
+    for (position, exchange) in exchanges {
+        for line in of_exchange(exchange) {
+            if !(has_story && line.kind.is_story()) {
+                lines.add(line.from(*position, &exchange.id));
+            }
+        }
+    }
+    told.into_iter().flatten().for_each(|line| lines.add(line));
+    lines.all
+}
+
+/// Lines, each once.
+#[derive(Default)]
+struct Lines {
+    all: Vec<SummaryLine>,
+    places: HashMap<(LineKind, String), usize>,
+}
+
+impl Lines {
+    fn add(&mut self, line: SummaryLine) {
+        let key = (line.kind, line.text.clone());
+        match self.places.get(&key) {
+            Some(place) => self.all[*place].join(line),
+            None => {
+                self.places.insert(key, self.all.len());
+                self.all.push(line);
+            }
+        }
+    }
+}
+
+/// What one exchange comes to. What a tool answered is not in it: it can be asked again, and what
+/// mattered of it was said.
+fn of_exchange(exchange: &OracleExchange) -> Vec<SummaryLine> {
+    let mut lines = Vec::new();
+    let mut add = |kind, text: &str| lines.push(SummaryLine::new(kind, one_line(text, LONGEST)));
+    match exchange.role {
+        ExchangeRole::Tool => return lines,
+        ExchangeRole::User => add(LineKind::Asked, &exchange.content),
+        ExchangeRole::Assistant => {
+            said(exchange)
+                .into_iter()
+                .for_each(|text| add(LineKind::Said, text));
+            for call in exchange.calls() {
+                add(LineKind::Did, &did(call));
+            }
+        }
+    }
+    for text in facts::decisions(&exchange.content) {
+        add(LineKind::Decision, text);
+    }
+    for text in facts::commands(&exchange.content) {
+        add(LineKind::Command, text);
+    }
+    for text in facts::numbers(&exchange.content) {
+        add(LineKind::Number, &text);
+    }
+    for name in &exchange.mentioned_files {
+        add(LineKind::File, name);
+    }
+    for name in &exchange.mentioned_symbols {
+        add(LineKind::Symbol, name);
+    }
+    lines.retain(|line| !line.text.is_empty());
+    lines
+}
+
+/// What an answer comes to: its insight where somebody wrote one, its first sentences otherwise.
+fn said(exchange: &OracleExchange) -> Vec<&str> {
+    match &exchange.key_insight {
+        Some(insight) => vec![insight],
+        None => {
+            let mut first = facts::sentences(&exchange.content);
+            first.truncate(MOST_SAID);
+            first
+        }
+    }
+}
+
+fn did(call: &ToolCallRecord) -> String {
+    let arguments = call.arguments.iter().map(|(name, value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        format!("{name}: {}", one_line(&value, LONGEST / 4))
+    });
+    let arguments: Vec<String> = arguments.collect();
+    let failed = match call.status {
+        ToolCallStatus::Success => "",
+        ToolCallStatus::Pending | ToolCallStatus::Error => ", which failed",
+    };
+    format!("{} ({}){failed}", call.name, arguments.join(", "))
+}
+
+/// A text on one line, cut where it is too long.
+pub(in super::super) fn one_line(text: &str, longest: usize) -> String {
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match joined.char_indices().nth(longest) {
+        None => joined,
+        Some((end, _)) => format!("{}…", joined[..end].trim_end()),
+    }
+}
