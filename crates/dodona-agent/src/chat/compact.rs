@@ -154,7 +154,7 @@ impl Compactor<'_> {
                 "count": done.count,
                 "summarizer": summarizer,
             }),
-            call: Some(self.ctx),
+            behalf: Some(Behalf::of(self.ctx)),
             id: None,
         };
         self.agent.bus.publish(draft).await?;

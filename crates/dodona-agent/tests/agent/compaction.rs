@@ -233,7 +233,9 @@ proptest! {
                         talk(&conversations, &question, &results, &answer).await;
                         compact_if_due(&conversations, &context).await;
                     }
-                    Step::Compact => drop(checked(&conversations, &context).await),
+                    Step::Compact => {
+                        checked(&conversations, &context).await;
+                    }
                 }
                 let shown = text_of(&window(&conversations).await);
                 for fact in &said {
@@ -531,7 +533,7 @@ async fn another_model_counts_the_summary_too_and_what_no_longer_fits_is_folded(
     let conversations = disk.open();
     let context = budget(&conversations, 8_000).await;
     let mut files = Vec::new();
-    for n in 0..24 {
+    for n in 0..44 {
         let file = format!("src/q{n}.rs");
         let text = format!("Question number {n} about {file}, {}", "more ".repeat(20));
         talk(&conversations, &text, &[], &text).await;

@@ -220,3 +220,79 @@ fn usage_without_models_says_so() {
         &home.run(&["usage", "--context", "nowhere"]),
     );
 }
+
+/// A conversation of many questions, in a file beside the home.
+fn long_document(home: &Home) -> &'static str {
+    let mut exchanges = Vec::new();
+    for n in 0..12 {
+        let said = [
+            ("user", format!("What about part {n}?")),
+            (
+                "assistant",
+                format!(
+                    "Part {n} is in src/part{n}.rs. {}",
+                    "And so on. ".repeat(30)
+                ),
+            ),
+        ];
+        for (role, content) in said {
+            exchanges.push(json!({
+                "id": format!("{role}{n}"), "role": role, "content": content,
+                "token_count": content.len() / 4 + 4,
+                "timestamp": format!("2025-01-15T10:{n:02}:00Z"),
+            }));
+        }
+    }
+    let text = json!({ "context": {
+        "id": "c1", "user_id": "somebody", "project_id": "elsewhere",
+        "session_start": "2025-01-15T10:00:00Z", "recent_exchanges": exchanges,
+    }});
+    fs::write(home.path().with_file_name("long.json"), text.to_string()).unwrap();
+    "long.json"
+}
+
+#[test]
+fn a_conversation_is_shortened_and_shown_with_where_each_line_comes_from() {
+    let home = Home::new();
+    let imported = home.run(&["contexts", "import", long_document(&home), "--name", "long"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let pin = [
+        "contexts",
+        "pin",
+        "Alice signs releases.",
+        "--context",
+        "long",
+    ];
+    let pinned = home.run(&pin);
+    assert_eq!(pinned.stdout, "pinned      Alice signs releases.\n");
+    let done = home.run(&["context", "compact", "long"]);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.starts_with("from "), "{}", done.stdout);
+    assert!(done.stdout.ends_with("(extractive)\n"), "{}", done.stdout);
+    let again = home.run(&["contexts", "compact", "long", "--json"]);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(again["compacted"], false);
+    let shown = home.run(&["contexts", "show", "long"]).stdout;
+    assert!(
+        shown.contains("\npinned      Alice signs releases.\n"),
+        "{shown}"
+    );
+    let line = shown.lines().find(|line| line.starts_with("file "));
+    let (text, origin) = line.unwrap().split_once("  ← ").unwrap();
+    assert_eq!(text, "file        src/part0.rs");
+    assert_eq!(origin.len(), 8, "the end of an id: {origin}");
+    let released = home.run(&[&pin[..], &["--release"]].concat());
+    assert_eq!(released.stdout, "nothing is pinned\n");
+}
+
+#[test]
+fn there_is_nothing_to_shorten_in_a_conversation_that_is_not_there() {
+    let home = Home::new();
+    let outcome = home.run(&["contexts", "compact", "nowhere"]);
+    assert_ne!(outcome.code, Some(0));
+    assert!(
+        outcome
+            .stderr
+            .contains("there is no conversation `nowhere`")
+    );
+}

@@ -44,7 +44,7 @@ pub(super) fn lines(lines: &[Line], paint: Paint, width: Option<usize>) -> Strin
         };
         let taken = 12 + origins.chars().count();
         let said = layout::cut(&one_line(&line.text), taken, width.or(Some(LONGEST)));
-        let kind = paint.dim(format_args!("{:10}", line.kind));
+        let kind = paint.dim(format!("{:10}", line.kind));
         let _ = writeln!(text, "{kind}  {said}{}", paint.dim(origins));
     }
     text
