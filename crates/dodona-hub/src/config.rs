@@ -61,6 +61,8 @@ pub struct ApprovalsConfig {
     pub timeout: Duration,
     /// Tools that always ask, beside those that are marked so.
     pub methods: BTreeSet<MethodName>,
+    /// Tools that agents may use without asking although they are marked `agents`.
+    pub unattended: BTreeSet<MethodName>,
     /// Whether anybody can answer.
     pub answerers: Answerers,
 }
@@ -70,6 +72,7 @@ impl Default for ApprovalsConfig {
         Self {
             timeout: Duration::from_secs(3600),
             methods: BTreeSet::new(),
+            unattended: BTreeSet::new(),
             answerers: Answerers::Nobody,
         }
     }

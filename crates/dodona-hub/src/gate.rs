@@ -20,13 +20,19 @@ pub(crate) enum Passed {
     Answered(Value),
 }
 
-/// Whether a person must agree to every call of a tool.
-fn always_asks(node: &Node, route: &Route) -> bool {
+/// Whether a person must agree to this call of a tool, whatever the gates say.
+fn asks(node: &Node, route: &Route) -> bool {
     let descriptor = route.descriptor();
-    let marked = |tool: &dodona_proto::ToolMark| tool.approval == Approval::Always;
-    let methods = &node.core.config.approvals.methods;
-    descriptor.tool.as_ref().is_some_and(marked)
-        || (!methods.is_empty() && methods.contains(&descriptor.name))
+    let config = &node.core.config.approvals;
+    let marked = match descriptor.tool.as_ref().map(|tool| tool.approval) {
+        Some(Approval::Always) => true,
+        // A snapshot of a query comes with what an agent calls, and with nothing else.
+        Some(Approval::Agents) => {
+            node.info.snapshot.is_some() && !config.unattended.contains(&descriptor.name)
+        }
+        Some(Approval::Never) | None => false,
+    };
+    marked || config.methods.contains(&descriptor.name)
 }
 
 /// Asks the gates about a call of a tool-marked method, and a person where they or the method
@@ -92,7 +98,7 @@ async fn ask_person(
     let method = &route.descriptor().name;
     let (plugin, message) = match ask {
         Some((plugin, message)) => (Some(plugin), message),
-        None if always_asks(node, route) => {
+        None if asks(node, route) => {
             (None, format!("`{method}` needs a person's agreement"))
         }
         None => return Ok(()),

@@ -20,6 +20,7 @@
 //! It writes no file of a project and runs no command but git, which it asks about history. It knows nothing of agents: they call its
 //! methods like anybody else.
 
+mod author;
 mod code;
 mod index;
 mod library;

@@ -54,11 +54,12 @@ pub(crate) struct MethodArgs {
     pub(crate) tool: Option<ToolArgs>,
 }
 
-/// `tool(category = "vault", agents = ["oracle"], approval)`
+/// `tool(category = "vault", agents = ["oracle"], approval)`, or `approval = "agents"`
 pub(crate) struct ToolArgs {
     pub(crate) category: Ident,
     pub(crate) agents: Vec<LitStr>,
-    pub(crate) approval: bool,
+    /// A variant of `dodona_proto::Approval`.
+    pub(crate) approval: Ident,
 }
 
 impl Parse for MethodArgs {
@@ -102,7 +103,7 @@ fn tool(key: &Ident, input: ParseStream<'_>) -> syn::Result<ToolArgs> {
     syn::parenthesized!(inner in input);
     let mut category = None;
     let mut agents = vec![LitStr::new("oracle", key.span())];
-    let mut approval = false;
+    let mut approval = Ident::new("Never", key.span());
     each(&inner, |key, input| {
         match key.to_string().as_str() {
             "category" => {
@@ -113,7 +114,7 @@ fn tool(key: &Ident, input: ParseStream<'_>) -> syn::Result<ToolArgs> {
                 input.parse::<Token![=]>()?;
                 agents = strings(&input.parse()?)?;
             }
-            "approval" => approval = true,
+            "approval" => approval = approval_of(key, input)?,
             _ => return Err(unknown(key, "`category`, `agents` or `approval`")),
         }
         Ok(())
@@ -129,6 +130,22 @@ fn tool(key: &Ident, input: ParseStream<'_>) -> syn::Result<ToolArgs> {
         agents,
         approval,
     })
+}
+
+/// `approval` alone is for each call, `approval = "agents"` for those that agents make.
+fn approval_of(key: &Ident, input: ParseStream<'_>) -> syn::Result<Ident> {
+    if !input.peek(Token![=]) {
+        return Ok(Ident::new("Always", key.span()));
+    }
+    input.parse::<Token![=]>()?;
+    let whose: LitStr = input.parse()?;
+    match whose.value().as_str() {
+        "agents" => Ok(Ident::new("Agents", whose.span())),
+        _ => {
+            let message = "write `approval` for each call, `approval = \"agents\"` for those of agents";
+            Err(syn::Error::new(whose.span(), message))
+        }
+    }
 }
 
 fn variant(name: &LitStr) -> syn::Result<Ident> {

@@ -156,11 +156,6 @@ fn tool_spec(tool: &ToolArgs) -> TokenStream {
         agents,
         approval,
     } = tool;
-    let approval = if *approval {
-        quote!(Always)
-    } else {
-        quote!(Never)
-    };
     quote! {
         ::dodona_plugin::ToolSpec {
             category: ::dodona_plugin::proto::ToolCategory::#category,

@@ -16,7 +16,8 @@
 //!
 //! adds `Echo::plugin_methods(self: &Arc<Self>) -> Result<Vec<Method>, ContractError>`. What a method
 //! may say: `scope = "plugin:access"`, `mutates`, `timeout_ms = 5000`, and
-//! `tool(category = "vault", agents = ["oracle"], approval)`. A method is streaming when it takes
+//! `tool(category = "vault", agents = ["oracle"], approval)`, where `approval = "agents"` asks
+//! only about calls that agents make. A method is streaming when it takes
 //! an `Emitter<T>` or returns `impl Stream<Item = Result<T, E>>`.
 //!
 //! # What it does not do

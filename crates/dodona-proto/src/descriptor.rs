@@ -89,6 +89,9 @@ pub enum Approval {
     /// No.
     #[default]
     Never,
+    /// To a call that an agent makes, or that is made below one: it changes something, or leaves
+    /// the machine. Whoever calls it directly has decided that already.
+    Agents,
     /// To each call.
     Always,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ impl Shelf {
         let mut looked = self.looked.lock().await;
         let due = match (*looked, self.watching()) {
             (None, _) => true,
+            _ if self.touched.load(Ordering::Acquire) => true,
             (Some(at), Some(watch)) => watch.has_changed() || at.elapsed() > WATCHED,
             (Some(at), None) => at.elapsed() > FRESH,
         };

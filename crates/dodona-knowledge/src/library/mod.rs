@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use dodona_plugin::store::{Db, Migration};
-use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_plugin::{BoxFuture, CallCtx, CallError, ErrorCode};
 use dodona_proto::ProjectId;
 use tokio::sync::Mutex;
 
@@ -30,10 +30,20 @@ pub(crate) use sync::Synced;
 /// The schema of the catalogue.
 pub(crate) const MIGRATIONS: &[Migration] = catalogue::MIGRATIONS;
 
+/// Told of every look at the disk, so that what notes were is kept.
+pub(crate) trait NoteKeeper: Send + Sync {
+    /// A look is over, and the catalogue is in step with the disk.
+    fn looked<'a>(&'a self, shelf: &'a Shelf) -> BoxFuture<'a, Result<(), CallError>>;
+}
+
+/// Where the vault says who keeps what notes were.
+pub(crate) type Keeper = Arc<OnceLock<Arc<dyn NoteKeeper>>>;
+
 /// What the knowledge plugins share: one index for each project, so that scores compare.
 pub(crate) struct Library {
     options: Arc<Options>,
     place: OnceLock<(Db, PathBuf)>,
+    keeper: Keeper,
     shelves: Mutex<HashMap<ProjectId, Arc<Shelf>>>,
 }
 
@@ -42,6 +52,7 @@ impl Library {
         Self {
             options: Arc::new(options),
             place: OnceLock::new(),
+            keeper: Keeper::default(),
             shelves: Mutex::default(),
         }
     }
@@ -51,6 +62,12 @@ impl Library {
     pub(crate) fn settle(&self, db: Db, dir: PathBuf) {
         // A second activation brings the same ones.
         let _ = self.place.set((db, dir));
+    }
+
+    /// Says who keeps what notes were. The plugin `vault` does so when it is activated.
+    pub(crate) fn keep_notes(&self, keeper: Arc<dyn NoteKeeper>) {
+        // A second activation brings the same one.
+        let _ = self.keeper.set(keeper);
     }
 
     /// The shelf of the project a call is about.
@@ -71,7 +88,8 @@ impl Library {
             return Ok(Arc::clone(shelf));
         }
         let (dir, options) = (dir.join(project.id.as_str()), Arc::clone(&self.options));
-        let shelf = Shelf::open(project, db.clone(), &dir, options).await?;
+        let keeper = Arc::clone(&self.keeper);
+        let shelf = Shelf::open(project, db.clone(), &dir, options, keeper).await?;
         let shelf = Arc::new(shelf);
         shelves.insert(project.id.clone(), Arc::clone(&shelf));
         Ok(shelf)

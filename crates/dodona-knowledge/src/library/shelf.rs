@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dodona_plugin::{CallError, ErrorCode};
-use dodona_proto::{Project, Source, SourceKind};
+use dodona_proto::{Project, ProjectId, Source, SourceKind};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::Instant;
 
+use super::Keeper;
 use super::catalogue::Catalogue;
 use super::git::Git;
 use super::paths;
@@ -27,6 +29,7 @@ const UPDATES: usize = 16;
 
 /// A project that is searched.
 pub(crate) struct Shelf {
+    pub(crate) project: ProjectId,
     pub(super) root: PathBuf,
     pub(super) index: Arc<SearchIndex>,
     pub(crate) catalogue: Catalogue,
@@ -39,6 +42,10 @@ pub(crate) struct Shelf {
     pub(super) updates: broadcast::Sender<Synced>,
     /// Every vector, once it was needed; read again when there are others.
     pub(super) vectors: Mutex<Option<Arc<Vectors>>>,
+    /// Who keeps what notes were.
+    pub(super) keeper: Keeper,
+    /// We changed files ourselves since the last look.
+    pub(super) touched: AtomicBool,
 }
 
 impl Shelf {
@@ -47,6 +54,7 @@ impl Shelf {
         db: dodona_plugin::store::Db,
         dir: &Path,
         options: Arc<Options>,
+        keeper: Keeper,
     ) -> Result<Self, CallError> {
         let root = project.root.canonicalize().map_err(|error| {
             CallError::new(
@@ -67,6 +75,7 @@ impl Shelf {
             catalogue.clear().await?;
         }
         let shelf = Self {
+            project: project.id.clone(),
             git: Git::around(&root),
             root,
             index: Arc::new(index),
@@ -76,6 +85,8 @@ impl Shelf {
             watch: OnceLock::new(),
             updates: broadcast::channel(UPDATES).0,
             vectors: Mutex::new(None),
+            keeper,
+            touched: AtomicBool::new(false),
         };
         shelf.forget_strays().await?;
         Ok(shelf)
@@ -126,7 +137,7 @@ impl Shelf {
         to: Option<u32>,
     ) -> Result<(Source, String), CallError> {
         let (text, line_start, line_end) = self.lines(path, from, to).await?;
-        let vault = (self.options.vault_root)(&self.root)?;
+        let vault = self.vault_root()?;
         let source = Source {
             kind: kind_of(path, vault.as_deref()),
             path: path.to_owned(),
@@ -154,6 +165,16 @@ impl Shelf {
                 let message = format!("`{path}` cannot be read as text");
                 CallError::new(ErrorCode::NotFound, message).log(error)
             })
+    }
+
+    /// Says that files were changed here, so that the next question looks at them.
+    pub(crate) fn touch(&self) {
+        self.touched.store(true, Ordering::Release);
+    }
+
+    /// The folder of the project that holds its notes; `None` for all of it.
+    pub(crate) fn vault_root(&self) -> Result<Option<String>, CallError> {
+        (self.options.vault_root)(&self.root)
     }
 
     /// The project's directory.

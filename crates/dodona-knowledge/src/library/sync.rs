@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use dodona_plugin::{CallCtx, CallError};
 use dodona_proto::SourceKind;
@@ -85,7 +86,8 @@ impl Shelf {
         ctx: Option<&CallCtx>,
         effort: Effort,
     ) -> Result<Synced, CallError> {
-        let vault = (self.options.vault_root)(&self.root)?;
+        let vault = self.vault_root()?;
+        self.touched.store(false, Ordering::Release);
         if let Some(watch) = self.watch.get() {
             watch.take_changed();
         }
@@ -115,12 +117,24 @@ impl Shelf {
             synced.changed += self.take_in(step, &mut skipped).await?;
         }
         synced.skipped = skipped;
+        self.tell_keeper().await;
         synced.commits = self.look_at_history(ctx).await;
         if synced.is_news() {
             *self.vectors.lock().await = None;
         }
         self.embed_new(ctx, effort).await;
         Ok(synced)
+    }
+
+    /// Whoever keeps what notes were is told. Where that fails the files can be searched all the
+    /// same, and the next look tells again.
+    async fn tell_keeper(&self) {
+        let Some(keeper) = self.keeper.get() else {
+            return;
+        };
+        if let Err(error) = keeper.looked(self).await {
+            tracing::warn!(root = %self.root.display(), %error, "what notes were was not kept");
+        }
     }
 
     /// Which files are other than they were, and which are gone.

@@ -7,7 +7,7 @@
 
 mod code;
 mod lines;
-mod markdown;
+pub(crate) mod markdown;
 #[cfg(test)]
 mod tests;
 mod window;

@@ -1,11 +1,13 @@
 //! Where the links of notes lead.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::library::FileRow;
+use crate::parse::markdown::EXTENSIONS;
 
 /// The notes, by every name a link may use. All in lower case: links are written carelessly.
 pub(super) struct Links {
+    /// The paths as they are, for links that are written with care.
+    exact: HashSet<String>,
     /// By path without ending.
     by_path: HashMap<String, String>,
     /// By name alone.
@@ -16,22 +18,23 @@ pub(super) struct Links {
 
 impl Links {
     /// Of these notes, and of their aliases with the path of each.
-    pub(super) fn new(notes: &[FileRow], aliases: Vec<(String, String)>) -> Self {
+    pub(super) fn new<'n>(
+        notes: impl IntoIterator<Item = &'n str>,
+        aliases: Vec<(String, String)>,
+    ) -> Self {
         let mut links = Self {
+            exact: HashSet::new(),
             by_path: HashMap::new(),
             by_name: HashMap::new(),
             by_alias: HashMap::new(),
         };
         for note in notes {
-            let path = note.path.to_lowercase();
+            let path = note.to_lowercase();
             let path = without_ending(&path).to_owned();
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-            links
-                .by_name
-                .entry(name)
-                .or_default()
-                .push(note.path.clone());
-            links.by_path.insert(path, note.path.clone());
+            links.by_name.entry(name).or_default().push(note.to_owned());
+            links.by_path.insert(path, note.to_owned());
+            links.exact.insert(note.to_owned());
         }
         for (alias, path) in aliases {
             let alias = alias.trim().to_lowercase();
@@ -44,6 +47,9 @@ impl Links {
     /// root, by its name, or by another name it has; of several, the one nearest to `from` is meant.
     pub(super) fn resolve(&self, from: &str, target: &str) -> Option<&str> {
         let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if let Some(path) = self.exactly(folder, target.trim()) {
+            return Some(path);
+        }
         let written = target.trim().to_lowercase();
         let target = without_ending(written.trim_start_matches('/'));
         let relative = join(&folder.to_lowercase(), target);
@@ -60,13 +66,37 @@ impl Links {
         let nearness = |path: &&String| (shared(folder, path), std::cmp::Reverse(path.len()));
         named.iter().max_by_key(nearness).map(String::as_str)
     }
+
+    /// The note whose path it is, letter for letter.
+    fn exactly(&self, folder: &str, target: &str) -> Option<&str> {
+        let relative = join(folder, target.trim_start_matches('/'));
+        let found = relative.and_then(|path| self.exact.get(&path));
+        let found = found.or_else(|| self.exact.get(target.trim_start_matches('/')));
+        found.map(String::as_str)
+    }
+
+    /// Whether this is only the other name of a note.
+    pub(super) fn is_alias(&self, target: &str) -> bool {
+        let written = target.trim().to_lowercase();
+        let name = without_ending(&written);
+        self.by_alias.contains_key(&written)
+            && !self.by_path.contains_key(name)
+            && !self.by_name.contains_key(name)
+    }
 }
 
-fn without_ending(path: &str) -> &str {
-    [".md", ".markdown"]
+/// A note's path without its ending.
+pub(super) fn without_ending(path: &str) -> &str {
+    let Some((stem, ending)) = path.rsplit_once('.') else {
+        return path;
+    };
+    let is_note = EXTENSIONS
         .iter()
-        .find_map(|ending| path.strip_suffix(ending))
-        .unwrap_or(path)
+        .any(|known| known.eq_ignore_ascii_case(ending));
+    match is_note && !stem.is_empty() && !stem.ends_with('/') {
+        true => stem,
+        false => path,
+    }
 }
 
 /// A path relative to a folder; `None` when it leads out of the root.
@@ -94,20 +124,6 @@ fn shared(folder: &str, path: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dodona_proto::SourceKind;
-
-    fn note(path: &str) -> FileRow {
-        let (hash, title) = (String::new(), String::new());
-        FileRow {
-            path: path.to_owned(),
-            size: 0,
-            mtime_ns: 0,
-            hash,
-            kind: SourceKind::Note,
-            language: None,
-            title,
-        }
-    }
 
     #[test]
     fn links_lead_where_their_writer_meant() {
@@ -117,11 +133,10 @@ mod tests {
             "auth/index.md",
             "web/login.md",
             "Über uns.md",
-        ]
-        .map(note);
+        ];
         let aliases = [("Sign in", "web/login.md"), ("index", "Über uns.md")]
             .map(|(alias, path)| (alias.to_owned(), path.to_owned()));
-        let links = Links::new(&notes, aliases.to_vec());
+        let links = Links::new(notes, aliases.to_vec());
         let cases = [
             ("index.md", "SIGN IN", Some("web/login.md")),
             ("index.md", "auth/login", Some("auth/Login.md")),

@@ -1,7 +1,27 @@
 //! The plugin `vault`: notes in Markdown, their links and tags.
+//!
+//! Reading goes through the library like everything else. For writing, `text`, `rewrite` and
+//! `overview` say what a note shall be, the `scribe` changes files (`apply`, `disk`) after it has
+//! written down what it does in the `ledger`, and `undo` and `past` read that.
 
+mod apply;
+mod change;
+mod disk;
+mod error;
+mod ledger;
 mod links;
+mod moving;
+mod outside;
+mod overview;
+mod past;
+mod path;
+mod rewrite;
+mod scribe;
+mod scribes;
+mod text;
 mod types;
+mod undo;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +34,12 @@ use crate::library::{FileRow, Library, Shelf};
 use crate::passage::Passages;
 use crate::search::Question;
 use links::Links;
+use scribe::Scribe;
+use scribes::Scribes;
 use types::{
-    Backlinks, Edge, Graph, ListParams, NoteParams, NoteRef, NoteText, Notes, SearchParams, Tag,
-    Tags,
+    Backlinks, Changes, ChangesParams, DeleteParams, DiffParams, Difference, Done, Edge, Graph,
+    History, HistoryParams, IndexParams, ListParams, MoveParams, NoteParams, NoteRef, NoteText,
+    Notes, ReadParams, SearchParams, Tag, Tags, Trash, TrashParams, UndoParams, WriteParams,
 };
 
 /// The plugin.
@@ -39,21 +62,35 @@ impl Plugin for VaultPlugin {
         "1.0.0"
     }
 
-    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+    fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
+            let scribes = Arc::new(Scribes::new(ctx.db));
+            self.library.keep_notes(Arc::clone(&scribes) as _);
             let vault = Arc::new(Vault {
                 library: Arc::clone(&self.library),
+                scribes,
             });
-            Ok(Contribution::new().methods(vault.plugin_methods()?))
+            Ok(Contribution::new()
+                .methods(vault.plugin_methods()?)
+                .migrations(ledger::MIGRATIONS))
         })
     }
 }
 
 struct Vault {
     library: Arc<Library>,
+    scribes: Arc<Scribes>,
 }
 
 impl Vault {
+    /// The project's shelf in step with the disk, and who changes its notes.
+    async fn desk(&self, ctx: &CallCtx) -> Result<(Arc<Shelf>, Arc<Scribe>), CallError> {
+        let shelf = self.fresh(ctx).await?;
+        let scribe = self.scribes.of(&shelf).await;
+        scribe.open().await?;
+        Ok((shelf, scribe))
+    }
+
     async fn fresh(&self, ctx: &CallCtx) -> Result<Arc<Shelf>, CallError> {
         let shelf = self.library.shelf(ctx).await?;
         shelf.freshen(ctx).await?;
@@ -76,12 +113,13 @@ impl Vault {
         Ok(shelf.search(question).await?.into())
     }
 
-    /// Reads a note.
+    /// Reads a note, or a version of one that was.
     #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
-    async fn read(&self, ctx: &CallCtx, p: NoteParams) -> Result<NoteText, CallError> {
+    async fn read(&self, ctx: &CallCtx, p: ReadParams) -> Result<NoteText, CallError> {
         let shelf = self.library.shelf(ctx).await?;
-        let (source, text) = shelf.quote(&p.path, 1, None).await?;
-        Ok(NoteText { source, text })
+        let scribe = self.scribes.of(&shelf).await;
+        scribe.open().await?;
+        writing::read(&shelf, &scribe, p).await
     }
 
     /// Lists the notes of a folder and everything below it.
@@ -110,7 +148,9 @@ impl Vault {
     #[method(scope = "vault:read", tool(category = "vault"))]
     async fn backlinks(&self, ctx: &CallCtx, p: NoteParams) -> Result<Backlinks, CallError> {
         let shelf = self.fresh(ctx).await?;
-        let links = Links::new(&notes(&shelf).await?, shelf.catalogue.aliases().await?);
+        let notes = notes(&shelf).await?;
+        let paths = notes.iter().map(|note| note.path.as_str());
+        let links = Links::new(paths, shelf.catalogue.aliases().await?);
         let all = shelf.catalogue.links().await?;
         let pointing = all
             .iter()
@@ -140,7 +180,8 @@ impl Vault {
     async fn graph(&self, ctx: &CallCtx) -> Result<Graph, CallError> {
         let shelf = self.fresh(ctx).await?;
         let notes = notes(&shelf).await?;
-        let links = Links::new(&notes, shelf.catalogue.aliases().await?);
+        let paths = notes.iter().map(|note| note.path.as_str());
+        let links = Links::new(paths, shelf.catalogue.aliases().await?);
         let (mut edges, mut unresolved) = (Vec::new(), Vec::new());
         for link in &shelf.catalogue.links().await? {
             match links.resolve(&link.path, &link.target) {
@@ -157,6 +198,81 @@ impl Vault {
             notes: notes.into_iter().map(NoteRef::from).collect(),
             edges,
             unresolved,
+        })
+    }
+
+    /// Writes a note: makes it, or puts a new text in the place of what it says. Its frontmatter is
+    /// kept unless the text brings its own. What it was stays in its history, and can be undone.
+    #[method(scope = "vault:write", mutates, tool(category = "vault", agents = ["oracle", "librarian"], approval = "agents"))]
+    async fn write(&self, ctx: &CallCtx, p: WriteParams) -> Result<Done, CallError> {
+        let (shelf, scribe) = self.desk(ctx).await?;
+        writing::write(ctx, &shelf, &scribe, p).await
+    }
+
+    /// Moves or renames a note. Every link to it, and every link in it, leads where it did.
+    #[method(scope = "vault:write", mutates, tool(category = "vault", agents = ["oracle", "librarian"], approval = "agents"))]
+    async fn r#move(&self, ctx: &CallCtx, p: MoveParams) -> Result<Done, CallError> {
+        let (shelf, scribe) = self.desk(ctx).await?;
+        writing::r#move(ctx, &shelf, &scribe, p).await
+    }
+
+    /// Deletes a note. It stays in the trash, from where it can be brought back.
+    #[method(scope = "vault:write", mutates, tool(category = "vault", agents = ["oracle", "librarian"], approval = "agents"))]
+    async fn delete(&self, ctx: &CallCtx, p: DeleteParams) -> Result<Done, CallError> {
+        let (shelf, scribe) = self.desk(ctx).await?;
+        writing::delete(ctx, &shelf, &scribe, p).await
+    }
+
+    /// Writes a list of the notes of a folder and those below it, as its `index.md`. In an index
+    /// that is there only the list is replaced.
+    #[method(scope = "vault:write", mutates, tool(category = "vault", agents = ["oracle", "librarian"], approval = "agents"))]
+    async fn create_index(&self, ctx: &CallCtx, p: IndexParams) -> Result<Done, CallError> {
+        let (shelf, scribe) = self.desk(ctx).await?;
+        writing::create_index(ctx, &shelf, &scribe, p).await
+    }
+
+    /// Takes changes back: the newest one of a note, one by its number, or all of a query as one
+    /// step; or brings back a version of a note. What somebody changed since is never written over.
+    #[method(scope = "vault:write", mutates, tool(category = "vault", agents = ["oracle", "librarian"], approval = "agents"))]
+    async fn undo(&self, ctx: &CallCtx, p: UndoParams) -> Result<Done, CallError> {
+        let (shelf, scribe) = self.desk(ctx).await?;
+        writing::undo(ctx, &shelf, &scribe, p).await
+    }
+
+    /// Tells what happened to a note: when, by whom and in which query, newest first.
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    async fn history(&self, ctx: &CallCtx, p: HistoryParams) -> Result<History, CallError> {
+        let (_, scribe) = self.desk(ctx).await?;
+        let history = scribe.ledger.history(&p.path, p.limit).await?;
+        Ok(History {
+            history: history.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Tells the newest changes of all notes, or those of one query.
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    async fn changes(&self, ctx: &CallCtx, p: ChangesParams) -> Result<Changes, CallError> {
+        let (_, scribe) = self.desk(ctx).await?;
+        let changes = scribe.ledger.changes(p.query, p.limit).await?;
+        Ok(Changes {
+            changes: changes.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Tells what is other between two versions of a note, as a unified diff.
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    async fn diff(&self, ctx: &CallCtx, p: DiffParams) -> Result<Difference, CallError> {
+        let (_, scribe) = self.desk(ctx).await?;
+        Ok(past::diff(&scribe, &p.path, p.from.as_deref(), p.to.as_deref()).await?)
+    }
+
+    /// Lists the notes that are gone; `vault.undo` brings one back.
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    async fn trash(&self, ctx: &CallCtx, p: TrashParams) -> Result<Trash, CallError> {
+        let (_, scribe) = self.desk(ctx).await?;
+        let gone = scribe.ledger.gone(p.limit).await?;
+        Ok(Trash {
+            notes: gone.into_iter().map(Into::into).collect(),
         })
     }
 }

@@ -1,9 +1,14 @@
 //! Parameters and results of the plugin `vault`.
 
 use dodona_proto::Source;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::change::{Change, Edit};
+use super::ledger::Gone;
+use super::scribe::Made;
+use crate::author::Author;
 use crate::library::{FileRow, LinkRow};
 
 #[derive(Deserialize, JsonSchema)]
@@ -20,16 +25,31 @@ fn five() -> u32 {
     5
 }
 
+fn twenty() -> u32 {
+    20
+}
+
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct NoteParams {
     /// The note, below the project's root.
     pub(super) path: String,
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ReadParams {
+    /// The note, below the project's root.
+    pub(super) path: String,
+    /// A version of it, as `vault.history` names them; what is there now without.
+    pub(super) version: Option<String>,
+}
+
 #[derive(Serialize, JsonSchema)]
 pub(super) struct NoteText {
     /// Which note, all of its lines.
-    pub(super) source: Source,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<Source>,
+    /// Which version, for `if_version`.
+    pub(super) version: String,
     pub(super) text: String,
 }
 
@@ -105,4 +125,267 @@ pub(super) struct Graph {
 pub(super) struct Edge {
     pub(super) from: String,
     pub(super) to: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct WriteParams {
+    /// The note, below the project's root; it is made where there is none.
+    pub(super) path: String,
+    /// The text. Frontmatter that is there is kept, unless this begins with its own.
+    pub(super) body: String,
+    /// Becomes a heading where the text begins with none.
+    pub(super) title: Option<String>,
+    /// Write only if the note is this version, as `vault.read` tells it; `none` if there must be no
+    /// note yet.
+    pub(super) if_version: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct MoveParams {
+    /// Where the note is.
+    pub(super) old_path: String,
+    /// Where it shall be.
+    pub(super) new_path: String,
+    /// Move only if the note is this version.
+    pub(super) if_version: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct DeleteParams {
+    /// The note, below the project's root.
+    pub(super) path: String,
+    /// Delete only if the note is this version.
+    pub(super) if_version: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct IndexParams {
+    /// The folder whose notes are listed, in its `index.md`; empty for all of the vault.
+    pub(super) folder: String,
+    /// The heading of a new index; the folder's name without.
+    pub(super) title: Option<String>,
+    /// Show the beginning of each note, too.
+    #[serde(default)]
+    pub(super) include_summaries: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct UndoParams {
+    /// Take back the newest change of this note, in all notes it touched.
+    pub(super) path: Option<String>,
+    /// With `path`: bring back this version of it instead.
+    pub(super) version: Option<String>,
+    /// Take back everything that was changed in this query, as one step.
+    pub(super) query: Option<String>,
+    /// Take back this change.
+    pub(super) change: Option<i64>,
+}
+
+/// What was done to the notes. All of it can be undone by the number of the change.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Done {
+    /// The number of the change; none where nothing had to be changed.
+    change: Option<i64>,
+    /// What is other than before, note by note.
+    notes: Vec<NoteEdit>,
+}
+
+impl From<Made> for Done {
+    fn from(made: Made) -> Self {
+        Self {
+            change: made.change,
+            notes: made.edits.into_iter().map(NoteEdit::from).collect(),
+        }
+    }
+}
+
+/// What became of a note.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NoteEdit {
+    path: String,
+    /// The version it is; none where it is gone.
+    version: Option<String>,
+    /// The version it was; none where it is new.
+    previous: Option<String>,
+    /// Where it was until now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_from: Option<String>,
+}
+
+impl From<Edit> for NoteEdit {
+    fn from(edit: Edit) -> Self {
+        Self {
+            path: edit.path,
+            version: edit.after,
+            previous: edit.before,
+            moved_from: edit.origin,
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct HistoryParams {
+    /// The note, below the project's root; one that is gone has a history, too.
+    pub(super) path: String,
+    /// How many changes at most.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = 500))]
+    pub(super) limit: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct History {
+    /// Newest first.
+    pub(super) history: Vec<Past>,
+}
+
+/// A change of one note.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Past {
+    #[serde(flatten)]
+    by: ChangeInfo,
+    #[serde(flatten)]
+    note: NoteEdit,
+}
+
+impl From<(Change, Edit)> for Past {
+    fn from((change, edit): (Change, Edit)) -> Self {
+        Self {
+            by: change.into(),
+            note: edit.into(),
+        }
+    }
+}
+
+/// Who changed notes, when and why.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ChangeInfo {
+    /// The number of the change.
+    change: i64,
+    at: Timestamp,
+    /// `write`, `move`, `delete`, `create_index`, `undo` or `restore`; `outside` for an editor or
+    /// another program, `found` for what was there when the note was seen first.
+    method: String,
+    /// None where it happened outside.
+    author: Option<Author>,
+    user: Option<String>,
+    /// The query it was done in.
+    query: Option<String>,
+    /// The call, and the names it came through.
+    call: Option<String>,
+    call_path: Option<String>,
+    /// The change that took this one back.
+    undone_by: Option<i64>,
+}
+
+impl From<Change> for ChangeInfo {
+    fn from(change: Change) -> Self {
+        let why = change.why;
+        Self {
+            change: change.id,
+            at: Timestamp::from_millisecond(change.at).unwrap_or_default(),
+            method: why.method,
+            author: why.author,
+            user: why.user,
+            query: why.query,
+            call: why.call,
+            call_path: why.call_path,
+            undone_by: change.undone_by,
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ChangesParams {
+    /// Only those of this query, or of this call and those below it.
+    pub(super) query: Option<String>,
+    /// How many changes at most.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = 500))]
+    pub(super) limit: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Changes {
+    /// Newest first.
+    pub(super) changes: Vec<WholeChange>,
+}
+
+/// How many notes of a change are listed.
+const LISTED: usize = 50;
+
+/// A change with the notes it touched.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct WholeChange {
+    #[serde(flatten)]
+    by: ChangeInfo,
+    /// How many notes it touched.
+    count: usize,
+    /// They, or the first of them.
+    notes: Vec<NoteEdit>,
+}
+
+impl From<Change> for WholeChange {
+    fn from(mut change: Change) -> Self {
+        let mut edits = std::mem::take(&mut change.edits);
+        let count = edits.len();
+        edits.truncate(LISTED);
+        Self {
+            by: change.into(),
+            count,
+            notes: edits.into_iter().map(NoteEdit::from).collect(),
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct DiffParams {
+    /// The note, below the project's root.
+    pub(super) path: String,
+    /// A version of it; the one before `to` without.
+    pub(super) from: Option<String>,
+    /// Another version; what is there now without.
+    pub(super) to: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Difference {
+    pub(super) from: Option<String>,
+    pub(super) to: Option<String>,
+    /// As a unified diff; empty where they are the same.
+    pub(super) diff: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct TrashParams {
+    /// How many notes at most.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = 500))]
+    pub(super) limit: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Trash {
+    /// What went last comes first.
+    pub(super) notes: Vec<GoneNote>,
+}
+
+/// A note that is gone.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct GoneNote {
+    path: String,
+    /// Its last version.
+    version: String,
+    #[serde(flatten)]
+    by: ChangeInfo,
+}
+
+impl From<Gone> for GoneNote {
+    fn from(gone: Gone) -> Self {
+        Self {
+            path: gone.path,
+            version: gone.version,
+            by: gone.change.into(),
+        }
+    }
 }

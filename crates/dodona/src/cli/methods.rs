@@ -124,10 +124,11 @@ fn kind(method: &MethodDescriptor) -> &'static str {
 fn flags(method: &MethodDescriptor) -> String {
     let writes = (method.mutation == Mutation::Mutates).then_some("writes");
     let tool = method.tool.as_ref().map(|_| "tool");
-    let asks = method
-        .tool
-        .as_ref()
-        .and_then(|tool| (tool.approval == Approval::Always).then_some("asks"));
+    let asks = method.tool.as_ref().and_then(|tool| match tool.approval {
+        Approval::Always => Some("asks"),
+        Approval::Agents => Some("asks agents"),
+        Approval::Never => None,
+    });
     let flags: Vec<&str> = [writes, tool, asks].into_iter().flatten().collect();
     flags.join(",")
 }

@@ -117,6 +117,11 @@ pub(super) const KEYS: &[Key] = {
             "tools that run only after a person has agreed, see [approvals](approvals.md)",
         ),
         user(
+            "approvals.unattended",
+            Methods(|s| &mut s.hub.approvals.unattended),
+            "tools that agents may use without asking, of those that ask when an agent uses them",
+        ),
+        user(
             "limits.nested",
             Count(|s| &mut s.hub.limits.nested),
             "how many calls below one root call may run at once",

@@ -1,4 +1,4 @@
-//! The YAML between two `---` lines at the top of a note.
+//! The YAML between two `---` lines at the top of a note, or the TOML between two `+++` lines.
 //!
 //! A tolerant reader of three keys instead of a YAML parser: frontmatter is written by hand and
 //! by many tools, and one odd line must not cost the title.
@@ -17,7 +17,7 @@ pub(super) struct Frontmatter {
 
 /// Reads the frontmatter of a note.
 pub(super) fn read(lines: &Lines<'_>) -> Frontmatter {
-    let Some(end) = closing_line(lines) else {
+    let Some((syntax, end)) = closing_line(lines) else {
         return Frontmatter::default();
     };
     let mut front = Frontmatter {
@@ -26,7 +26,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Frontmatter {
     };
     let mut index = 1;
     while index < end {
-        let entry = key_and_value(lines.get(index));
+        let entry = syntax.key_and_value(lines.get(index));
         index += 1;
         let Some((key, value)) = entry else { continue };
         // What belongs to a key is indented, or a list item, which YAML lets stand at the margin.
@@ -50,28 +50,63 @@ pub(super) fn read(lines: &Lines<'_>) -> Frontmatter {
     front
 }
 
-/// The line that closes the frontmatter, where there is one. A `---` at the top may also be a
-/// rule above prose: then no line between the two looks like a key.
-fn closing_line(lines: &Lines<'_>) -> Option<usize> {
-    let first = lines.get(0).trim_start_matches('\u{feff}');
-    if first.trim_end() != "---" {
-        return None;
-    }
-    let end = (1..lines.len()).find(|&line| matches!(lines.get(line).trim_end(), "---" | "..."))?;
-    let mut body = (1..end).map(|line| lines.get(line));
-    let empty = body.clone().all(|line| line.trim().is_empty());
-    (empty || body.any(|line| key_and_value(line).is_some())).then_some(end)
+/// What frontmatter is written in.
+#[derive(Clone, Copy)]
+enum Syntax {
+    Yaml,
+    Toml,
 }
 
-/// `key: value` at the margin.
-fn key_and_value(line: &str) -> Option<(&str, &str)> {
-    if line.starts_with([' ', '\t', '-', '#']) {
-        return None;
+impl Syntax {
+    /// What the first line of a note begins, if that is frontmatter.
+    fn begun_by(line: &str) -> Option<Self> {
+        match line.trim_start_matches('\u{feff}').trim_end() {
+            "---" => Some(Self::Yaml),
+            "+++" => Some(Self::Toml),
+            _ => None,
+        }
     }
-    let (key, value) = line.split_once(':')?;
-    let key = key.trim().trim_matches(['"', '\'']);
-    let separated = value.is_empty() || value.starts_with([' ', '\t']);
-    (separated && !key.is_empty()).then_some((key, value.trim()))
+
+    fn closes(self, line: &str) -> bool {
+        match self {
+            Self::Yaml => matches!(line.trim_end(), "---" | "..."),
+            Self::Toml => line.trim_end() == "+++",
+        }
+    }
+
+    /// `key: value` or `key = value` at the margin.
+    fn key_and_value(self, line: &str) -> Option<(&str, &str)> {
+        if line.starts_with([' ', '\t', '-', '#']) {
+            return None;
+        }
+        let (key, value) = match self {
+            Self::Yaml => line.split_once(':')?,
+            Self::Toml => line.split_once('=')?,
+        };
+        let key = key.trim().trim_matches(['"', '\'']);
+        let separated = match self {
+            Self::Yaml => value.is_empty() || value.starts_with([' ', '\t']),
+            Self::Toml => true,
+        };
+        (separated && !key.is_empty()).then_some((key, value.trim()))
+    }
+}
+
+/// What the frontmatter is written in and the line that closes it, where there is one. A `---` at
+/// the top may also be a rule above prose: then no line between the two looks like a key.
+fn closing_line(lines: &Lines<'_>) -> Option<(Syntax, usize)> {
+    let syntax = Syntax::begun_by(lines.get(0))?;
+    let end = (1..lines.len()).find(|&line| syntax.closes(lines.get(line)))?;
+    let mut body = (1..end).map(|line| lines.get(line));
+    let empty = body.clone().all(|line| line.trim().is_empty());
+    let is_front = empty || body.any(|line| syntax.key_and_value(line).is_some());
+    is_front.then_some((syntax, end))
+}
+
+/// How many bytes of a text its frontmatter takes, fences and the end of the last line included.
+pub(crate) fn extent(text: &str) -> usize {
+    let lines = closing_line(&Lines::new(text)).map_or(0, |(_, end)| end + 1);
+    text.split_inclusive('\n').take(lines).map(str::len).sum()
 }
 
 /// A title: a scalar on its line, or folded (`>`) or literal (`|`) below it.
@@ -211,6 +246,13 @@ mod tests {
         ] {
             assert_eq!(front(yaml).title.as_deref(), title, "{yaml}");
         }
+        let toml = "+++\ntitle = \"A = b\" # why\ntags = [\"x\",\n  'y']\n+++\nbody";
+        let front = read(&Lines::new(toml));
+        assert_eq!(front.title.as_deref(), Some("A = b"));
+        assert_eq!(
+            (front.tags, front.lines),
+            (vec!["x".to_owned(), "y".to_owned()], 5)
+        );
     }
 
     #[test]
@@ -242,5 +284,19 @@ mod tests {
         }
         assert_eq!(read(&Lines::new("\u{feff}---\r\na: b\r\n---\r\n")).lines, 3);
         assert_eq!(read(&Lines::new("---\n---\n")).lines, 2);
+    }
+
+    #[test]
+    fn frontmatter_has_an_end() {
+        for (front, body) in [
+            ("", "# no\n---\n"),
+            ("---\na: b\n---\n", "\nbody\n---\n"),
+            ("\u{feff}---\r\na: b\r\n---\r\n", "body\r\n"),
+            ("+++\na = 1\n+++\n", "+++\n"),
+            ("---\na: b\n...", ""),
+            ("---\ntext: |\n  ---\n# ---\n---\n", "---\n"),
+        ] {
+            assert_eq!(extent(&format!("{front}{body}")), front.len(), "{front}");
+        }
     }
 }

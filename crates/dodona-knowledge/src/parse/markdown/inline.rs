@@ -1,6 +1,7 @@
 //! Links and tags inside a paragraph.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::parse::Link;
 use crate::parse::lines::{Lines, Span, number};
@@ -9,13 +10,34 @@ use crate::parse::lines::{Lines, Span, number};
 /// the scan of a long paragraph quadratic.
 const MAX_LINK_BYTES: usize = 2_000;
 
-/// Finds the links and tags of a paragraph.
-pub(super) fn scan(lines: &Lines<'_>, span: Span, links: &mut Vec<Link>, tags: &mut Vec<String>) {
+/// How a link is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `[[target]]`
+    Wiki,
+    /// `[label](target)` or `[label]: target`
+    Markdown,
+    /// `[label](<target>)`, in which spaces may stand.
+    Angled,
+}
+
+/// A link, and where its target stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) link: Link,
+    pub(crate) form: Form,
+    /// The bytes of the target as written, without heading and alias.
+    pub(crate) target: Range<usize>,
+}
+
+/// Finds the links and tags of a paragraph, places counted from its beginning.
+pub(super) fn scan(lines: &Lines<'_>, span: Span, tags: &mut Vec<String>) -> Vec<Placed> {
     let text = mask_code(&lines.text(span));
+    let mut links = Vec::new();
     let mut line = span.start;
     let mut at = 0;
     if let Some(path) = reference_definition(&text) {
-        links.extend(markdown_link(path, "", number(line)));
+        links.extend(markdown_link(&text, path, "", number(line)));
     }
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -28,11 +50,15 @@ pub(super) fn scan(lines: &Lines<'_>, span: Span, links: &mut Vec<Link>, tags: &
                 step += next.map_or(0, char::len_utf8);
             }
             '[' => {
-                if let Some((link, len)) = wikilink(rest, number(line)) {
-                    links.push(link);
+                if let Some((link, target, len)) = wikilink(rest, number(line)) {
+                    links.push(Placed {
+                        link,
+                        form: Form::Wiki,
+                        target: place(&text, target),
+                    });
                     step = len;
                 } else if let Some((label, path, len)) = bracketed(rest) {
-                    links.extend(markdown_link(path, label, number(line)));
+                    links.extend(markdown_link(&text, path, label, number(line)));
                     line += rest[..len].matches('\n').count();
                     step = len;
                 }
@@ -40,19 +66,26 @@ pub(super) fn scan(lines: &Lines<'_>, span: Span, links: &mut Vec<Link>, tags: &
             '#' if starts_word(&text[..at]) => {
                 let tag = tag(&rest[1..]);
                 step += tag.len();
-                let tag = tag.trim_end_matches(['/', '-']);
-                // A number such as `#12` names an issue; a tag has a letter.
-                if tag
-                    .chars()
-                    .any(|c| !c.is_numeric() && !matches!(c, '_' | '-' | '/'))
-                {
-                    tags.push(tag.to_owned());
-                }
+                tags.extend(worth(tag));
             }
             _ => {}
         }
         at += step;
     }
+    links
+}
+
+/// A tag without what trails it. A number such as `#12` names an issue; a tag has a letter.
+fn worth(tag: &str) -> Option<String> {
+    let tag = tag.trim_end_matches(['/', '-']);
+    let letter = |c: char| !c.is_numeric() && !matches!(c, '_' | '-' | '/');
+    tag.chars().any(letter).then(|| tag.to_owned())
+}
+
+/// Where a part of a text stands in it.
+fn place(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
 }
 
 /// Text without emphasis, code marks and link targets: what a heading says.
@@ -61,7 +94,7 @@ pub(super) fn plain(text: &str) -> String {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        if let Some((link, len)) = wikilink(rest, 0) {
+        if let Some((link, _, len)) = wikilink(rest, 0) {
             out.push_str(link.alias.as_ref().unwrap_or(&link.target));
             at += len;
         } else if let Some((label, _, len)) = bracketed(rest) {
@@ -112,8 +145,9 @@ fn mask_code(text: &str) -> String {
     masked
 }
 
-/// `[[target#heading|alias]]` at the start of a text, and its length.
-fn wikilink(text: &str, line: u32) -> Option<(Link, usize)> {
+/// `[[target#heading|alias]]` at the start of a text, the part of it that is the target, and its
+/// length.
+fn wikilink(text: &str, line: u32) -> Option<(Link, &str, usize)> {
     let inner = text.strip_prefix("[[")?;
     let end = within(inner).find("]]")?;
     let inner = &inner[..end];
@@ -137,7 +171,7 @@ fn wikilink(text: &str, line: u32) -> Option<(Link, usize)> {
         alias,
         line,
     };
-    (!link.target.is_empty() || link.heading.is_some()).then_some((link, end + 4))
+    (!link.target.is_empty() || link.heading.is_some()).then_some((link, target, end + 4))
 }
 
 /// `[label](path "title")` at the start of a text: label, path and length.
@@ -188,25 +222,34 @@ fn within(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_LINK_BYTES)]
 }
 
-/// A link to another note of the project, if that is what a path is.
-fn markdown_link(path: &str, label: &str, line: u32) -> Option<Link> {
-    let (path, heading) = match path.split_once('#') {
+/// A link to another note of the project, if that is what a path in a text is.
+fn markdown_link(text: &str, path: &str, label: &str, line: u32) -> Option<Placed> {
+    let (written, heading) = match path.split_once('#') {
         Some((path, heading)) => (path, nonempty(&percent_decoded(heading))),
         None => (path, None),
     };
-    let scheme = path.split(['/', '?']).next().unwrap_or_default();
-    if scheme.contains(':') || path.starts_with("//") {
+    let scheme = written.split(['/', '?']).next().unwrap_or_default();
+    if scheme.contains(':') || written.starts_with("//") {
         return None;
     }
-    let target = percent_decoded(path);
+    let target = percent_decoded(written);
     let extension = super::super::extension(&target);
+    let place = place(text, written);
+    let form = match text[..place.start].ends_with('<') {
+        true => Form::Angled,
+        false => Form::Markdown,
+    };
     super::EXTENSIONS
         .contains(&extension.as_str())
-        .then(|| Link {
-            target,
-            heading,
-            alias: nonempty(&plain(label)),
-            line,
+        .then(|| Placed {
+            link: Link {
+                target,
+                heading,
+                alias: nonempty(&plain(label)),
+                line,
+            },
+            form,
+            target: place,
         })
 }
 
