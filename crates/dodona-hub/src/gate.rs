@@ -98,9 +98,7 @@ async fn ask_person(
     let method = &route.descriptor().name;
     let (plugin, message) = match ask {
         Some((plugin, message)) => (Some(plugin), message),
-        None if asks(node, route) => {
-            (None, format!("`{method}` needs a person's agreement"))
-        }
+        None if asks(node, route) => (None, format!("`{method}` needs a person's agreement")),
         None => return Ok(()),
     };
     let question = Question {

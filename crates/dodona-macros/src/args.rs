@@ -142,7 +142,8 @@ fn approval_of(key: &Ident, input: ParseStream<'_>) -> syn::Result<Ident> {
     match whose.value().as_str() {
         "agents" => Ok(Ident::new("Agents", whose.span())),
         _ => {
-            let message = "write `approval` for each call, `approval = \"agents\"` for those of agents";
+            let message =
+                "write `approval` for each call, `approval = \"agents\"` for those of agents";
             Err(syn::Error::new(whose.span(), message))
         }
     }

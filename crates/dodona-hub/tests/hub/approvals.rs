@@ -81,6 +81,9 @@ fn asking(
                 async { Ok(p) }
             },
         ),
+        unary(tool("probe.kept", Approval::Agents), |_, p: Object| async {
+            Ok(p)
+        }),
         unary(tool("probe.tool", Approval::Never), move |_, p: Object| {
             plain();
             async { Ok(p) }
@@ -526,4 +529,34 @@ async fn the_owner_may_want_to_be_asked_about_any_tool() {
     let through = json!({"method": "hub.health", "params": {}});
     rig.call("probe.through", through).await.unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn what_agents_are_asked_about_is_everybody_elses_own_business() {
+    let mut config = HubConfig::default();
+    config.approvals.answerers = Answerers::Nobody;
+    let by_agent = json!({ "method": "probe.kept" });
+    let (rig, _) = rig_with(config.clone(), |_| Verdict::Allow).await;
+    rig.call("probe.kept", json!({})).await.unwrap();
+    let through = json!({ "method": "probe.kept", "params": {} });
+    rig.call("probe.through", through).await.unwrap();
+    let error = rig.call("probe.agent", by_agent.clone()).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ApprovalRequired);
+    // Unless it is trusted, which no gate's question and no other setting is moved by.
+    config.approvals.unattended = [
+        "probe.kept".parse().unwrap(),
+        "probe.write".parse().unwrap(),
+    ]
+    .into();
+    let (rig, _) = rig_with(config.clone(), |_| Verdict::Allow).await;
+    rig.call("probe.agent", by_agent.clone()).await.unwrap();
+    let error = rig
+        .call("probe.agent", json!({ "method": "probe.write" }))
+        .await
+        .unwrap_err();
+    assert_eq!(error.code, ErrorCode::ApprovalRequired);
+    config.approvals.methods = ["probe.kept".parse().unwrap()].into();
+    let (rig, _) = rig_with(config, |_| Verdict::Allow).await;
+    let error = rig.call("probe.agent", by_agent).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ApprovalRequired);
 }

@@ -46,19 +46,13 @@ impl Links {
     /// The note that a link in `from` leads to: by its path from there, by its path from the
     /// root, by its name, or by another name it has; of several, the one nearest to `from` is meant.
     pub(super) fn resolve(&self, from: &str, target: &str) -> Option<&str> {
-        let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
-        if let Some(path) = self.exactly(folder, target.trim()) {
+        let by_path = self.by_path(from, target);
+        if let Some(path) = by_path.or_else(|| self.by_path("", target)) {
             return Some(path);
         }
+        let folder = folder(from);
         let written = target.trim().to_lowercase();
         let target = without_ending(written.trim_start_matches('/'));
-        let relative = join(&folder.to_lowercase(), target);
-        let by_path = relative
-            .and_then(|path| self.by_path.get(&path))
-            .or_else(|| self.by_path.get(target));
-        if let Some(path) = by_path {
-            return Some(path);
-        }
         let named = self
             .by_name
             .get(target)
@@ -67,11 +61,16 @@ impl Links {
         named.iter().max_by_key(nearness).map(String::as_str)
     }
 
-    /// The note whose path it is, letter for letter.
-    fn exactly(&self, folder: &str, target: &str) -> Option<&str> {
-        let relative = join(folder, target.trim_start_matches('/'));
-        let found = relative.and_then(|path| self.exact.get(&path));
-        let found = found.or_else(|| self.exact.get(target.trim_start_matches('/')));
+    /// The note at a path that is written from another note, or from the root with a `/`: letter for
+    /// letter, or carelessly. So do other programs follow Markdown links.
+    pub(super) fn by_path(&self, from: &str, target: &str) -> Option<&str> {
+        let target = target.trim();
+        let path = match target.strip_prefix('/') {
+            Some(rooted) => join("", rooted)?,
+            None => join(folder(from), target)?,
+        };
+        let careless = || self.by_path.get(without_ending(&path.to_lowercase()));
+        let found = self.exact.get(&path).or_else(careless);
         found.map(String::as_str)
     }
 
@@ -83,6 +82,11 @@ impl Links {
             && !self.by_path.contains_key(name)
             && !self.by_name.contains_key(name)
     }
+}
+
+/// The folder of a note.
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// A note's path without its ending.

@@ -86,7 +86,7 @@ impl Moving {
         self.links
             .iter()
             .filter(|link| link.path != moving.from)
-            .filter(|link| moving.astray(&link.path, &link.target).is_some())
+            .filter(|link| moving.may_stray(&link.path, &link.target))
             .map(|link| link.path.as_str())
             .collect()
     }

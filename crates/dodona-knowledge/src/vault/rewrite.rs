@@ -17,14 +17,32 @@ impl Move<'_> {
         if path == self.from { self.to } else { path }
     }
 
+    /// Whether a link may have to be written anew, however it is written.
+    pub(super) fn may_stray(&self, note: &str, target: &str) -> bool {
+        let forms = [Form::Wiki, Form::Markdown];
+        forms
+            .iter()
+            .any(|form| self.astray(note, target, *form).is_some())
+    }
+
     /// Where a link of a note has to lead from now on, if it would not by itself.
-    pub(super) fn astray(&self, note: &str, target: &str) -> Option<&str> {
+    fn astray(&self, note: &str, target: &str, form: Form) -> Option<&str> {
         if target.is_empty() {
             return None;
         }
         let meant = self.path(self.before.resolve(note, target)?);
-        let leads = self.after.resolve(self.path(note), target);
+        let leads = self.leads(note, target, form);
         (leads != Some(meant)).then_some(meant)
+    }
+
+    /// Where a link leads after the move. One in Markdown that is a path stays one, because other
+    /// programs follow no names.
+    fn leads(&self, note: &str, target: &str, form: Form) -> Option<&str> {
+        let is_path = form != Form::Wiki && self.before.by_path(note, target).is_some();
+        match is_path {
+            true => self.after.by_path(self.path(note), target),
+            false => self.after.resolve(self.path(note), target),
+        }
     }
 
     /// The text of a note with its links put right; `None` where they are.
@@ -32,7 +50,7 @@ impl Move<'_> {
         let mut written = String::with_capacity(text.len() + 64);
         let mut done = 0;
         for placed in markdown::links(text) {
-            if let Some(meant) = self.astray(note, &placed.link.target) {
+            if let Some(meant) = self.astray(note, &placed.link.target, placed.form) {
                 written.push_str(&text[done..placed.target.start]);
                 written.push_str(&self.target(note, &placed, meant));
                 done = placed.target.end;
@@ -266,7 +284,7 @@ mod tests {
         // A name that another note has from now on.
         let notes = ["index.md", "people/ada.md", "b.md"];
         let text = "[[Ada Lovelace]]";
-        let expected = "[[people/ada|Ada Lovelace]]";
+        let expected = "[[ada|Ada Lovelace]]";
         assert_eq!(
             moved(&notes, "b.md", "Ada Lovelace.md", "index.md", text),
             expected
@@ -297,6 +315,9 @@ mod tests {
                 for (old, new) in old.iter().zip(&new) {
                     prop_assert_eq!(&old.link.heading, &new.link.heading);
                     if let Some(meant) = before.resolve(note, &old.link.target) && !old.link.target.is_empty() {
+                        if old.form != Form::Wiki && before.by_path(note, &old.link.target).is_some() {
+                            prop_assert_eq!(after.by_path(moving.path(note), &new.link.target), Some(moving.path(meant)));
+                        }
                         let leads = after.resolve(moving.path(note), &new.link.target);
                         prop_assert_eq!(leads, Some(moving.path(meant)), "{} became {}", text, written);
                     }

@@ -1,11 +1,18 @@
 //! The knowledge plugins on a real hub and a real project.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent;
 mod freshness;
 mod history;
+mod killed;
+mod large;
 mod meaning;
 mod notes;
+mod outside;
 mod project;
 mod sources;
+mod undo;
+mod writers;
+mod writing;
 
-use project::TestProject;
+use project::{Setup, TestProject};

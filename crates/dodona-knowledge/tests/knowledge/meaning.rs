@@ -9,7 +9,7 @@ use dodona_llm::{Embedder, EmbedderConfig, Provider};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::TestProject;
+use crate::{Setup, TestProject};
 
 /// Words that mean the same.
 const MEANINGS: &[&[&str]] = &[
@@ -81,7 +81,14 @@ const FILES: &[(&str, &str)] = &[
 #[tokio::test]
 async fn what_is_near_in_meaning_is_found_without_a_word_in_common() {
     let (server, embedder) = serve().await;
-    let project = TestProject::with_embedder(FILES, Some(embedder)).await;
+    let project = TestProject::with_setup(
+        FILES,
+        Setup {
+            embedder: Some(embedder),
+            ..Setup::default()
+        },
+    )
+    .await;
     assert_eq!(
         project.find("where is my car?").await.first().unwrap(),
         "a.md:1-3"
@@ -113,7 +120,14 @@ async fn what_is_near_in_meaning_is_found_without_a_word_in_common() {
 async fn without_an_answer_from_the_endpoint_words_decide() {
     let (server, embedder) = serve().await;
     server.down.store(true, Ordering::SeqCst);
-    let project = TestProject::with_embedder(FILES, Some(embedder)).await;
+    let project = TestProject::with_setup(
+        FILES,
+        Setup {
+            embedder: Some(embedder),
+            ..Setup::default()
+        },
+    )
+    .await;
     assert_eq!(project.find("automobile").await, ["a.md:1-3"]);
     assert!(project.find("car").await.is_empty());
     server.down.store(false, Ordering::SeqCst);
@@ -125,7 +139,14 @@ async fn without_an_answer_from_the_endpoint_words_decide() {
 async fn kinds_and_paths_hold_for_what_is_near_as_well() {
     let (_, embedder) = serve().await;
     let files = [FILES, &[("src/car.rs", "fn vehicle() {}\n")]].concat();
-    let project = TestProject::with_embedder(&files, Some(embedder)).await;
+    let project = TestProject::with_setup(
+        &files,
+        Setup {
+            embedder: Some(embedder),
+            ..Setup::default()
+        },
+    )
+    .await;
     let found = project
         .call(
             "code.search",

@@ -4,55 +4,72 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{CallStream, Hub, HubConfig, Request};
+use dodona_hub::{CallStream, Hub, HubConfig, Limit, Request};
 use dodona_knowledge::Options;
 use dodona_llm::Embedder;
+use dodona_plugin::Plugin;
 use dodona_proto::{CallError, Principal, Project, ProjectId, Scopes, Surface, UserId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) struct TestProject {
-    folder: TempDir,
+    place: PathBuf,
+    /// Removed with this, unless somebody else has it.
+    _folder: Option<TempDir>,
     hub: Hub,
     id: ProjectId,
-    embedder: Option<Arc<Embedder>>,
+    setup: Setup,
 }
 
-fn alice() -> Arc<Principal> {
+/// What a project's hub has.
+#[derive(Clone, Default)]
+pub(crate) struct Setup {
+    pub(crate) embedder: Option<Arc<Embedder>>,
+    /// What its agents may do without asking.
+    pub(crate) unattended: &'static [&'static str],
+    /// More plugins.
+    pub(crate) plugins: Vec<Arc<dyn Plugin>>,
+}
+
+fn alice(surface: Surface) -> Arc<Principal> {
     let user = UserId::new("alice").unwrap();
     Arc::new(Principal {
         user,
         scopes: Scopes::all(),
-        surface: Surface::Internal,
+        surface,
     })
 }
 
 impl TestProject {
     pub(crate) async fn with(files: &[(&str, &str)]) -> Self {
-        Self::with_embedder(files, None).await
+        Self::with_setup(files, Setup::default()).await
     }
 
-    pub(crate) async fn with_embedder(
-        files: &[(&str, &str)],
-        embedder: Option<Arc<Embedder>>,
-    ) -> Self {
+    pub(crate) async fn with_setup(files: &[(&str, &str)], setup: Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
-        let (hub, id) = start(&folder, embedder.clone()).await;
-        let project = Self {
-            folder,
-            hub,
-            id,
-            embedder,
-        };
+        let place = folder.path().to_owned();
+        let project = Self::at(place, Some(folder), setup).await;
         files
             .iter()
             .for_each(|(path, text)| project.write(path, text));
         project
     }
 
+    /// On a folder that stays, with the project in `project`.
+    pub(crate) async fn at(place: PathBuf, folder: Option<TempDir>, setup: Setup) -> Self {
+        let (hub, id) = start(&place, &setup).await;
+        Self {
+            place,
+            _folder: folder,
+            hub,
+            id,
+            setup,
+        }
+    }
+
     pub(crate) fn root(&self) -> PathBuf {
-        self.folder.path().join("project")
+        self.place.join("project")
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
@@ -61,12 +78,25 @@ impl TestProject {
         std::fs::write(path, text).unwrap();
     }
 
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.root().join(path)).unwrap()
+    }
+
     pub(crate) fn remove(&self, path: &str) {
         std::fs::remove_file(self.root().join(path)).unwrap();
     }
 
     pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        let request = Request::new(alice(), method, params);
+        self.call_from(Surface::Internal, method, params).await
+    }
+
+    pub(crate) async fn call_from(
+        &self,
+        surface: Surface,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, CallError> {
+        let request = Request::new(alice(surface), method, params);
         self.hub
             .call(Request {
                 project: Some(self.id.clone()),
@@ -76,7 +106,7 @@ impl TestProject {
     }
 
     pub(crate) async fn open(&self, method: &str, params: Value) -> CallStream {
-        let request = Request::new(alice(), method, params);
+        let request = Request::new(alice(Surface::Internal), method, params);
         let request = Request {
             project: Some(self.id.clone()),
             ..request
@@ -114,8 +144,12 @@ impl TestProject {
 
     pub(crate) async fn restart(self) -> Self {
         self.hub.stop(Duration::from_secs(5)).await;
-        let (hub, id) = start(&self.folder, self.embedder.clone()).await;
+        let (hub, id) = start(&self.place, &self.setup).await;
         Self { hub, id, ..self }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.hub.stop(Duration::from_secs(5)).await;
     }
 }
 
@@ -125,21 +159,28 @@ fn options(embedder: Option<Arc<Embedder>>) -> Options {
     Options {
         vault_root: Arc::new(move |root| Ok(named(root))),
         embedder,
+        ..Options::default()
     }
 }
 
-async fn start(folder: &TempDir, embedder: Option<Arc<Embedder>>) -> (Hub, ProjectId) {
-    let hub = Hub::start(
-        &folder.path().join("data"),
-        HubConfig::default(),
-        dodona_knowledge::plugins(options(embedder)),
-    )
-    .await
-    .unwrap();
-    let root = folder.path().join("project");
+async fn start(place: &Path, setup: &Setup) -> (Hub, ProjectId) {
+    let mut config = HubConfig::default();
+    config.limits.user = Limit {
+        per_second: 0,
+        burst: 0,
+        concurrent: 0,
+    };
+    let unattended = setup.unattended.iter().map(|name| name.parse().unwrap());
+    config.approvals.unattended = unattended.collect();
+    let mut plugins = dodona_knowledge::plugins(options(setup.embedder.clone()));
+    plugins.extend(setup.plugins.iter().cloned());
+    let hub = Hub::start(&place.join("data"), config, plugins)
+        .await
+        .unwrap();
+    let root = place.join("project");
     let registered = hub
         .call(Request::new(
-            alice(),
+            alice(Surface::Internal),
             "hub.register_project",
             json!({ "root": root }),
         ))

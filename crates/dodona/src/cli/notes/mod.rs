@@ -1,5 +1,9 @@
 //! `dodona notes`.
 
+mod change;
+mod past;
+mod verb;
+
 use std::fmt::Write as _;
 use std::io;
 
@@ -12,15 +16,20 @@ use crate::failure::Failure;
 use crate::paint::{Paint, harmless};
 use crate::session::Session;
 use crate::shell::Shell;
+use verb::Verb;
 
 const EXAMPLES: &str = "\
 Examples:
   dodona notes list docs
   dodona notes search \"why sqlite\"
   dodona notes backlinks docs/concepts.md
-  dodona notes links --broken";
+  dodona notes links --broken
+  dodona notes write ideas/next.md --body \"Try it with threads.\"
+  dodona notes move ideas/next.md plan/threads.md
+  dodona notes history plan/threads.md
+  dodona notes undo plan/threads.md";
 
-/// Read the project's notes: list, search, links and tags
+/// Read and write the project's notes: list, search, links, tags, versions
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Notes {
@@ -42,6 +51,9 @@ enum Command {
     Read {
         /// The note, below the project's root
         path: String,
+        /// A version of it, as `history` tells them
+        #[arg(long)]
+        version: Option<String>,
     },
     /// Find the passages of notes that match, best first
     Search {
@@ -77,6 +89,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Change(Verb),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -132,8 +146,9 @@ impl Command {
                 let notes: Vec<NoteRef> = part(session, "vault.list", params, "notes").await?;
                 show(json, &notes, || list(&notes, paint))
             }
-            Self::Read { path } => {
-                let note: Value = session.ask("vault.read", json!({ "path": path })).await?;
+            Self::Read { path, version } => {
+                let params = json!({ "path": path, "version": version });
+                let note: Value = session.ask("vault.read", params).await?;
                 let text = note["text"].as_str().unwrap_or_default();
                 format!("{}\n", harmless(text))
             }
@@ -161,6 +176,7 @@ impl Command {
                 let tags: Vec<Tag> = part(session, "vault.tags", json!({}), "tags").await?;
                 show(json, &tags, || tagged(&tags, paint))
             }
+            Self::Change(verb) => verb.on(session, paint).await?,
         })
     }
 }
