@@ -39,7 +39,7 @@ pub(super) fn compare(
 fn changed(root: &Path, path: String, before: Option<String>) -> Option<Found> {
     let after = disk::read(&root.join(&path)).ok()??;
     let is_new = before.as_deref() != Some(&version_of(&after));
-    (is_new && after.len() <= MAX_NOTE).then(|| Found {
+    (is_new && after.len() <= MAX_NOTE).then_some(Found {
         path,
         before,
         after: Some(after),
