@@ -156,6 +156,7 @@ fn a_full_disk_is_not_blamed_on_the_databases() {
         "plugins/agent/agent.db",
         "plugins/echo/echo.db",
         "plugins/search/search.db",
+        "plugins/vault/vault.db",
     ];
     for database in databases {
         let line = format!("✗ database      {database}\n");

@@ -57,7 +57,7 @@ fn notes_are_written_moved_deleted_and_brought_back() {
         &["notes", "index", ".", "--title", "All", "--summaries"],
         &["notes", "read", "index.md"],
         &["notes", "undo", "index.md"],
-        &["notes", "undo", "--change", "5"],
+        &["notes", "undo", "index.md"],
         &["notes", "undo", "--change", "5"],
         &["notes", "undo"],
         &["notes", "write", "../outside.md", "--body", "x"],

@@ -102,10 +102,10 @@ pub(super) async fn change(
     json: bool,
 ) -> Result<String, Failure> {
     let done: Done = session.ask(method, params).await?;
-    Ok(show(json, &json!(done), || text(&done)))
+    Ok(show(json, &json!(done), || text(&done, method)))
 }
 
-fn text(done: &Done) -> String {
+fn text(done: &Done, method: &str) -> String {
     let Some(change) = done.change else {
         return "nothing to change\n".to_owned();
     };
@@ -120,8 +120,11 @@ fn text(done: &Done) -> String {
         .filter(|edit| !is_origin(edit))
         .map(|edit| edit.told() + "\n")
         .collect();
-    text.push_str(&format!(
-        "change {change}; `dodona notes undo --change {change}` takes it back\n"
-    ));
+    match method {
+        "vault.undo" => text.push_str(&format!("change {change}\n")),
+        _ => text.push_str(&format!(
+            "change {change}; `dodona notes undo --change {change}` takes it back\n"
+        )),
+    }
     text
 }

@@ -29,7 +29,12 @@ struct ChangeInfo {
 impl ChangeInfo {
     fn told(&self, paint: Paint) -> String {
         let at = self.at.strftime("%Y-%m-%d %H:%M");
-        let who = self.author.as_deref().unwrap_or("somebody");
+        let what = match (self.method.as_str(), &self.author) {
+            ("found", _) => "seen first".to_owned(),
+            ("outside", _) => "changed by another program".to_owned(),
+            (method, Some(author)) => format!("{} by {}", harmless(method), harmless(author)),
+            (method, None) => harmless(method).into_owned(),
+        };
         let query = match &self.query {
             Some(query) => format!(" in query {}", harmless(query)),
             None => String::new(),
@@ -39,11 +44,9 @@ impl ChangeInfo {
             None => String::new(),
         };
         format!(
-            "{}  {}  {} by {}{query}{undone}",
+            "{}  {}  {what}{query}{undone}",
             paint.bold(format!("{:>5}", self.change)),
             paint.dim(at),
-            self.method,
-            harmless(who),
         )
     }
 }
