@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_llm::{Model, Models};
-use dodona_plugin::{CallError, ErrorCode, EventBus, HookHost, PluginContext};
+use dodona_plugin::{CallError, ErrorCode, EventBus, EventHistory, HookHost, PluginContext};
 
 use crate::chat::Queue;
 use crate::conversation::Conversations;
@@ -59,6 +59,7 @@ pub(crate) struct Agent {
     pub(crate) queue: Queue,
     pub(crate) bus: Arc<dyn EventBus>,
     pub(crate) host: Arc<dyn HookHost>,
+    pub(crate) history: Arc<dyn EventHistory>,
 }
 
 impl Agent {
@@ -74,6 +75,7 @@ impl Agent {
             queue: Queue::default(),
             bus: Arc::clone(&ctx.bus),
             host: Arc::clone(&ctx.hooks),
+            history: Arc::clone(&ctx.history),
         }
     }
 

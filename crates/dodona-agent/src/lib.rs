@@ -16,6 +16,8 @@ pub mod conversation;
 mod keeper;
 mod methods;
 mod prompt;
+mod replay;
+mod trace;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +36,8 @@ use keeper::Keeper;
 use methods::ContextMethods;
 use methods::compact::{CompactParams, CompactResult};
 use methods::pin::{PinParams, PinResult};
+use replay::{ReplayParams, ReplayResult};
+use trace::{TraceParams, TraceResult};
 
 /// The plugin.
 #[derive(Default)]
@@ -161,6 +165,20 @@ impl Agent {
     #[method(scope = "agent:write", mutates)]
     async fn pin(&self, ctx: &CallCtx, p: PinParams) -> Result<PinResult, CallError> {
         methods::pin::pin(self, ctx, p).await
+    }
+
+    /// Tells how a query went: its requests, its tools with their times, what was journaled of it
+    /// and what plugins did.
+    #[method(scope = "agent:read")]
+    async fn trace(&self, ctx: &CallCtx, p: TraceParams) -> Result<TraceResult, CallError> {
+        trace::trace(self, ctx, p).await
+    }
+
+    /// Makes the requests of a query again, against what was recorded of it, and names the first
+    /// that is not as it was. No model is asked and no tool is run.
+    #[method(scope = "agent:read")]
+    async fn replay(&self, ctx: &CallCtx, p: ReplayParams) -> Result<ReplayResult, CallError> {
+        replay::replay(self, ctx, p).await
     }
 
     /// Shows exactly what a model would be sent if a question were asked now.

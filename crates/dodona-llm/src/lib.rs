@@ -43,6 +43,7 @@
 mod anthropic;
 mod arguments;
 mod config;
+mod digest;
 mod embed;
 mod error;
 mod fallback;
@@ -64,6 +65,7 @@ pub use crate::http::{ApiKey, ApiKeyError};
 pub use config::{
     Environment, KeySource, ModelConfig, ModelProblem, Models, Provider, process_environment,
 };
+pub use digest::{BasisDigest, Difference, RequestDigest};
 pub use embed::{Embedder, EmbedderConfig};
 pub use error::ModelError;
 pub use model::{

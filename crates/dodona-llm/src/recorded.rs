@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_stream::stream;
 use futures_util::stream::{BoxStream, StreamExt};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use crate::digest::RequestDigest;
 use crate::error::ModelError;
 use crate::model::{Model, ModelEvent, ModelRequest};
 use crate::price::Price;
@@ -26,18 +26,17 @@ pub struct Recording {
 /// One answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// The hash of the request: SHA-256 of its JSON, in hexadecimal digits.
+    /// The hash of the request, see [`request_hash`].
     pub request: String,
     /// What was said, without waits and tries: they belong to that day.
     pub script: Script,
 }
 
 /// The hash by which a recording knows a request again. Equal requests have equal hashes; one
-/// letter more, and it is another.
+/// letter more, and it is another. It is the SHA-256 of the request's [digest](RequestDigest), in
+/// hexadecimal digits.
 pub fn request_hash(request: &ModelRequest) -> String {
-    let json = serde_json::to_vec(request).expect("a request is texts, numbers and JSON values");
-    let digest = Sha256::digest(&json);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    RequestDigest::of(request).hash()
 }
 
 /// Passes on what a model says, and keeps it.

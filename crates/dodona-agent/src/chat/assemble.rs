@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use dodona_llm::{ModelOptions, ModelRequest, ToolOffer};
+use dodona_llm::{BasisDigest, ModelOptions, ModelRequest, ToolOffer};
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::hooks::point::SystemPromptExtend;
 use dodona_plugin::{CallCtx, CallError};
@@ -12,6 +12,7 @@ use dodona_proto::hook::SystemPrompt;
 use dodona_proto::{
     ExchangeRange, HistorySnapshot, Message, PluginEffect, QuerySnapshot, TurnSnapshot,
 };
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use super::ending::Stop;
 use super::preload::{self, Preloading};
 use super::tools::Toolbox;
 use crate::agent::Agent;
-use crate::conversation::{ContextId, Owner, Query};
+use crate::conversation::{ContextId, KeyDecision, Owner, Query, RecordedQuery, RecordedTurn};
 use crate::prompt;
 
 /// What is the same in every request of a query, byte for byte, so that providers can cache it.
@@ -32,6 +33,8 @@ pub(super) struct Basis {
     tools: Vec<ToolOffer>,
     /// The tokens of both.
     pub(super) tokens: u64,
+    /// What tells both from others.
+    pub(super) digest: BasisDigest,
 }
 
 /// What is known where no query has begun.
@@ -83,7 +86,7 @@ impl Work<'_> {
     /// Makes what is the same in every request, and finds what earlier queries cited.
     pub(super) async fn prepare(&mut self) -> Result<(), Stop> {
         let context = self.query.context().clone();
-        let (system, effects) = system(self.agent, self.ctx, &self.hooks, &context).await?;
+        let (system, effects) = system(self.agent, self.ctx, &self.hooks, &context, None).await?;
         self.carry_out(effects).await?;
         self.basis = basis(self, system);
         self.citations = Citations::of(&self.query.window().await?);
@@ -130,24 +133,66 @@ fn basis(work: &Work<'_>, system: String) -> Basis {
             .map(|tool| counter.count_tool(tool))
             .sum::<usize>();
     Basis {
+        digest: BasisDigest::of(&system, &tools),
         system,
         tools,
         tokens: tokens as u64,
     }
 }
 
-/// The system prompt of a conversation, as plugins left it, and what they want beside.
+/// What surrounded the messages of a query, as it would be made now.
+pub(crate) struct Frame {
+    pub(crate) system: String,
+    pub(crate) tools: Vec<ToolOffer>,
+}
+
+impl Frame {
+    /// With what had been decided when the query began.
+    pub(crate) async fn then(
+        agent: &Agent,
+        ctx: &CallCtx,
+        recorded: &RecordedQuery,
+        offers_tools: bool,
+    ) -> Result<Self, CallError> {
+        let hooks = agent.host.hooks();
+        let until = Some(recorded.info.started_at);
+        let (system, _) = system(agent, ctx, &hooks, &recorded.context, until).await?;
+        let toolbox = Toolbox::load(ctx, offers_tools, &hooks).await;
+        Ok(Self {
+            system,
+            tools: toolbox.offers(),
+        })
+    }
+
+    /// The messages of a turn, with what was looked up for the question.
+    pub(crate) fn messages(
+        &self,
+        turn: &RecordedTurn,
+        question: &str,
+        preloaded: Option<&str>,
+    ) -> Vec<Message> {
+        let mut messages = turn.messages.clone();
+        preload::add(&mut messages, question, preloaded);
+        messages
+    }
+}
+
+/// The system prompt of a conversation, as plugins left it, and what they want beside; with what
+/// had been decided at a time, or until now.
 async fn system(
     agent: &Agent,
     ctx: &CallCtx,
     hooks: &Hooks,
     context: &ContextId,
+    until: Option<Timestamp>,
 ) -> Result<(String, Vec<PluginEffect>), CallError> {
     let decisions = agent
         .conversations
         .decisions(&Owner::of(ctx)?, Some(context.as_str()))
         .await?;
-    let decisions = decisions.into_iter().map(|decision| decision.text);
+    let decided = |decision: &KeyDecision| until.is_none_or(|until| decision.created_at <= until);
+    let decisions = decisions.into_iter().filter(decided);
+    let decisions = decisions.map(|decision| decision.text);
     let prompt = agent
         .prompts
         .render(prompt::ORACLE, &variables(ctx, decisions.collect()))?;
@@ -234,7 +279,7 @@ pub(crate) async fn show(
     let hooks = agent.host.hooks();
     let ((system, _), mut messages) = match &known {
         Some(id) => (
-            system(agent, ctx, &hooks, id).await?,
+            system(agent, ctx, &hooks, id, None).await?,
             agent.conversations.window(&owner, id.as_str()).await?,
         ),
         None => {

@@ -7,7 +7,7 @@ use dodona_plugin::activation::EventDraft;
 use dodona_plugin::hooks::{Hooks, point};
 use dodona_plugin::{Behalf, CallCtx, CallError, HookHost};
 use dodona_proto::hook::{Compacted, Compacting};
-use dodona_proto::{Message, PluginEffect, QuerySnapshot, Severity};
+use dodona_proto::{PluginEffect, QuerySnapshot, Severity};
 use serde_json::json;
 
 use super::Work;
@@ -188,21 +188,22 @@ impl Work<'_> {
     }
 
     /// Makes the conversation shorter, and a request that was assembled from it. What plugins added
-    /// to that stays at its end; what they put in its place is theirs.
+    /// to that stays at its end; what they put in its place is theirs. Answers whether it is.
     pub(super) async fn shorten(
         &mut self,
         turn: u32,
         request: &mut ModelRequest,
-        long: &[Message],
-    ) -> Result<(), Stop> {
+    ) -> Result<bool, Stop> {
         if !self.compact().await? {
-            return Ok(());
+            return Ok(false);
         }
         let short = self.assemble(turn).await?.messages;
-        if let Some(added) = request.messages.strip_prefix(long) {
-            request.messages = short.into_iter().chain(added.to_vec()).collect();
+        let long = std::mem::replace(&mut self.plain, short);
+        if let Some(added) = request.messages.strip_prefix(&long[..]) {
+            let added = added.to_vec();
+            request.messages = self.plain.iter().cloned().chain(added).collect();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Makes the conversation shorter. Answers whether it is.

@@ -92,16 +92,15 @@ impl Work<'_> {
         });
         self.publish("agent.turn.start", about).await?;
         let hooks = Arc::clone(&self.hooks);
-        // Plugins are told first: what they saw is kept to tell what they added.
-        let long = self.is_compaction_due().then(|| request.messages.clone());
+        self.plain.clone_from(&request.messages);
         if hooks.has_subscribers::<point::PreLlmCall>() {
             let shown = self.shown(&mut request);
             let fired = hooks.fire::<point::PreLlmCall>(shown).await;
             change(&mut request, fired.payload);
             self.carry_out(fired.effects).await?;
         }
-        if let Some(long) = long {
-            self.shorten(turn, &mut request, &long).await?;
+        if self.is_compaction_due() {
+            self.shorten(turn, &mut request).await?;
         }
         let moments = match self.ran_tools {
             true => AFTER_TOOLS,
@@ -112,9 +111,11 @@ impl Work<'_> {
             for (plugin, notification) in &delivered.notifications {
                 emit::delivered(self.ctx, plugin, notification).await?;
             }
-            request.messages.push(Message::User {
+            let told = Message::User {
                 content: delivered.text,
-            });
+            };
+            self.plain.push(told.clone());
+            request.messages.push(told);
         }
         Ok(request)
     }

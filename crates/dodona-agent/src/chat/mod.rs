@@ -24,7 +24,7 @@ use std::sync::Arc;
 use dodona_llm::Model;
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
-use dodona_proto::{QuerySnapshot, Usage};
+use dodona_proto::{Message, QuerySnapshot, Usage};
 
 use crate::agent::Agent;
 use crate::conversation::{Counter, NewQuery, Owner, Query};
@@ -34,7 +34,7 @@ use ending::{Answered, Stop};
 use repeats::Repeats;
 use tools::Toolbox;
 
-pub(crate) use assemble::{PromptParams, PromptShown, show as show_prompt, snapshot_before};
+pub(crate) use assemble::{Frame, PromptParams, PromptShown, show as show_prompt, snapshot_before};
 pub(crate) use compact::{Compactor, Shortened};
 pub(crate) use queue::Queue;
 pub(crate) use types::{AgentResponse, ChatParams};
@@ -102,6 +102,8 @@ struct Work<'c> {
     question: String,
     /// What was looked up for the question.
     preloaded: Option<String>,
+    /// The messages of the newest request, without what plugins made of them.
+    plain: Vec<Message>,
     /// Whether tools have run since the last request.
     ran_tools: bool,
     /// What is the same in every request.
@@ -135,6 +137,7 @@ impl<'c> Work<'c> {
             query,
             question,
             preloaded: None,
+            plain: Vec::new(),
             ran_tools: false,
             basis: Basis::default(),
             citations: Citations::default(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dodona_llm::{Finish, Model, ModelEvent, ModelRequest};
+use dodona_llm::{Finish, Model, ModelEvent, ModelOptions, ModelRequest, RequestDigest};
 use dodona_plugin::{CallError, ErrorCode};
 use dodona_proto::{ToolCall, Usage};
 use futures_util::StreamExt;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::ending::Stop;
 use super::{Work, emit};
-use crate::conversation::UsageRecord;
+use crate::conversation::{SentRequest, UsageRecord};
 
 /// What a model said in one turn.
 #[derive(Debug)]
@@ -65,15 +65,11 @@ impl Work<'_> {
         turn: u32,
         mut request: ModelRequest,
     ) -> Result<Said, Stop> {
-        let long = request.messages.clone();
         match self.ask(request.clone()).await {
-            Err(stop) if stop.is_too_long() => {
-                self.shorten(turn, &mut request, &long).await?;
-                match request.messages == long {
-                    true => Err(stop),
-                    false => self.ask(request).await,
-                }
-            }
+            Err(stop) if stop.is_too_long() => match self.shorten(turn, &mut request).await? {
+                true => self.ask(request).await,
+                false => Err(stop),
+            },
             said => said,
         }
     }
@@ -152,9 +148,21 @@ impl Work<'_> {
             usage,
             cost_micros: cost,
         };
-        self.query.usage(record).await?;
+        self.query.usage(record, Some(self.sent(turn)?)).await?;
         emit::usage(self.ctx, usage, said.usage.is_none(), cost, &self.snapshot).await?;
         Ok(())
+    }
+
+    /// What tells the newest request from others, for a replay.
+    fn sent(&self, turn: u32) -> Result<SentRequest, CallError> {
+        let basis = self.basis.digest.clone();
+        let digest = RequestDigest::new(basis, &self.plain, &ModelOptions::default());
+        let digest = serde_json::to_string(&digest).map_err(|error| {
+            CallError::new(ErrorCode::Internal, "a request could not be recorded")
+                .log(error.to_string())
+        })?;
+        let preloaded = self.preloaded.clone().filter(|_| turn == 1);
+        Ok(SentRequest { digest, preloaded })
     }
 
     fn estimate(&self, said: &Said) -> Usage {

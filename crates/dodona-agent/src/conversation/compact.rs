@@ -377,9 +377,25 @@ pub(super) fn write(
             ),
         )?;
     }
+    let text = summary::render(lines);
+    let sql = "update oracle_contexts set summary_tokens = ?2 where id = ?1
+        returning compressed_summary";
+    let was: Option<String> = tx.query_one(sql, (context.as_str(), tokens), |row| row.get(0))?;
+    if was == text {
+        return Ok(());
+    }
+    // A replay shows a model what it was shown then.
+    let id: Option<i64> = match &text {
+        None => None,
+        Some(text) => Some(tx.query_one(
+            "insert into summary_texts (context_id, text) values (?1, ?2) returning id",
+            (context.as_str(), text.as_str()),
+            |row| row.get(0),
+        )?),
+    };
     tx.execute(
-        "update oracle_contexts set compressed_summary = ?2, summary_tokens = ?3 where id = ?1",
-        (context.as_str(), summary::render(lines), tokens),
+        "update oracle_contexts set compressed_summary = ?2, summary_id = ?3 where id = ?1",
+        (context.as_str(), text, id),
     )?;
     Ok(())
 }

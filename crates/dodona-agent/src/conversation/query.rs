@@ -16,6 +16,7 @@ use super::exchange::{ExchangeRole, OracleExchange};
 use super::history;
 use super::id::{ContextId, ExchangeId, QueryId};
 use super::live::LiveQuery;
+use super::request::{self, SentRequest};
 use super::rows::{self, Head, Owner};
 use super::shown::{self, Window};
 use super::tool_call::{Ending, ToolCallRecord};
@@ -299,10 +300,21 @@ impl Query {
         self.conversations.write(write).await
     }
 
-    /// Records what a request to a model used.
-    pub async fn usage(&self, record: UsageRecord) -> Result<(), ConversationError> {
+    /// Records what a request to a model used, and what tells it from others.
+    pub async fn usage(
+        &self,
+        record: UsageRecord,
+        sent: Option<SentRequest>,
+    ) -> Result<(), ConversationError> {
         let (facts, owner) = (self.facts.clone(), self.owner.clone());
-        let write = move |tx: &Tx<'_>| usage::insert(tx, &owner, &facts, &record);
+        let place = self.window.place();
+        let write = move |tx: &Tx<'_>| {
+            usage::insert(tx, &owner, &facts, &record)?;
+            match &sent {
+                Some(sent) => request::insert(tx, &facts.query, record.turn, place, sent),
+                None => Ok(()),
+            }
+        };
         self.conversations.write(write).await
     }
 

@@ -8,8 +8,46 @@ use dodona_plugin::store::Migration;
 /// never changes. The `tokens_used` of a context is derived from it in the transaction that changes
 /// it; `recent_exchanges_json` and the mentions in a context's row are copies, made in the transaction
 /// that ends a query, and whenever one is taken back, copied or counted anew. `summary_lines` stand
-/// for the exchanges up to `summarized_to`; `compressed_summary` is their text.
-pub const MIGRATIONS: &[Migration] = &[CONVERSATIONS, RESULTS, WINDOWS, SESSIONS, SUMMARIES];
+/// for the exchanges up to `summarized_to`; `compressed_summary` is their text, and `summary_texts` has
+/// every one there was. `requests` has what tells the requests of a query apart, for a replay.
+pub const MIGRATIONS: &[Migration] = &[
+    CONVERSATIONS,
+    RESULTS,
+    WINDOWS,
+    SESSIONS,
+    SUMMARIES,
+    REQUESTS,
+];
+
+const REQUESTS: Migration = Migration::new(
+    6,
+    "requests to models, by what tells them apart",
+    "
+    create table summary_texts (
+        id         integer primary key,
+        context_id text not null references oracle_contexts(id) on delete cascade,
+        text       text not null
+    ) strict;
+    create index summary_texts_of_a_context on summary_texts(context_id);
+    alter table oracle_contexts add column summary_id integer;
+    insert into summary_texts (context_id, text)
+        select id, compressed_summary from oracle_contexts where compressed_summary is not null;
+    update oracle_contexts set summary_id = (
+        select t.id from summary_texts t where t.context_id = oracle_contexts.id);
+
+    create table requests (
+        query_id      text not null references queries(id) on delete cascade,
+        turn          integer not null,
+        at            text not null,
+        digest        text not null,
+        preloaded     text,
+        summary_id    integer,
+        window_from   integer not null,
+        last_position integer not null,
+        primary key (query_id, turn)
+    ) strict, without rowid;
+    ",
+);
 
 const SUMMARIES: Migration = Migration::new(
     5,

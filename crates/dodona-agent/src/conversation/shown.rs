@@ -19,8 +19,9 @@ use super::window;
 /// nobody may take back or count anew. So a query reads its window once, and then what is new.
 #[derive(Default)]
 pub(super) struct Window {
-    /// What stands for earlier ones.
+    /// What stands for earlier ones, and its id.
     summary: Option<String>,
+    summary_id: Option<i64>,
     exchanges: Vec<Shown>,
     /// Where it begins.
     from: u64,
@@ -35,6 +36,7 @@ pub(super) struct News {
     /// Whether it is the whole window.
     whole: bool,
     summary: Option<String>,
+    summary_id: Option<i64>,
     from: u64,
     last: u64,
     has_gap: bool,
@@ -46,6 +48,14 @@ pub(super) struct News {
 pub(super) struct Known {
     from: u64,
     last: u64,
+}
+
+/// What a window was made of: enough to make it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WindowPlace {
+    pub(super) from: u64,
+    pub(super) last: u64,
+    pub(super) summary_id: Option<i64>,
 }
 
 /// An exchange in the window, with the query it belongs to.
@@ -79,6 +89,15 @@ impl Window {
         }
     }
 
+    /// Where it begins, what it ends with, and which summary it has.
+    pub(super) fn place(&self) -> WindowPlace {
+        WindowPlace {
+            from: self.from,
+            last: self.last,
+            summary_id: self.summary_id,
+        }
+    }
+
     /// Whether something has left it that no summary stands for.
     pub(super) fn has_gap(&self) -> bool {
         self.has_gap
@@ -99,7 +118,7 @@ impl Window {
         }
         self.exchanges.extend(news.exchanges);
         (self.summary, self.from, self.last) = (news.summary, news.from, news.last);
-        self.has_gap = news.has_gap;
+        (self.summary_id, self.has_gap) = (news.summary_id, news.has_gap);
     }
 
     /// The messages: valid for a strict provider, whatever has happened.
@@ -126,12 +145,13 @@ pub(super) fn news(
 ) -> Result<News, ConversationError> {
     let sql = "select c.window_from, c.last_position, c.compressed_summary, exists (
             select 1 from exchanges e where e.context_id = c.id and e.rewound_at is null
-                and e.position > c.summarized_to and e.position < c.window_from)
+                and e.position > c.summarized_to and e.position < c.window_from), c.summary_id
         from oracle_contexts c where c.id = ?1";
-    let (from, last, summary, has_gap) = tx.query_one(sql, (context.as_str(),), |row| {
-        let (from, last): (u64, u64) = (row.get(0)?, row.get(1)?);
-        Ok((from, last, row.get(2)?, row.get(3)?))
-    })?;
+    let (from, last, summary, has_gap, summary_id) =
+        tx.query_one(sql, (context.as_str(),), |row| {
+            let (from, last): (u64, u64) = (row.get(0)?, row.get(1)?);
+            Ok((from, last, row.get(2)?, row.get(3)?, row.get(4)?))
+        })?;
     let whole = from != known.from;
     let stretches = match whole {
         true => window::stretches(tx, context, from)?,
@@ -150,6 +170,7 @@ pub(super) fn news(
     Ok(News {
         whole,
         summary,
+        summary_id,
         from,
         last,
         has_gap,
@@ -165,6 +186,38 @@ fn read(row: &Row<'_>) -> Result<Shown, DbError> {
         opaque: opaque(row, 3)?,
         position: row.get(4)?,
     })
+}
+
+/// The messages that a model was shown in a query, at a time when the window was so.
+pub(super) fn messages_then(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    query: &QueryId,
+    place: WindowPlace,
+) -> Result<Vec<Message>, ConversationError> {
+    let sql = "select text from summary_texts where id = ?1 and context_id = ?2";
+    let summary = tx.query_opt(sql, (place.summary_id, context.as_str()), |row| row.get(0))?;
+    let sql =
+        "select e.json, e.query_id, case when e.query_id = ?4 then 'running' else o.state end,
+            case when e.model = q.model then e.opaque end, e.position
+        from queries q join exchanges e on e.context_id = q.context_id
+        join queries o on o.id = e.query_id
+        where q.id = ?4 and e.context_id = ?1 and e.position <= ?3
+            and (e.rewound_at is null or e.rewound_at > q.started_at)
+            and (e.position >= ?2 or e.position = (
+                select min(f.position) from exchanges f where f.query_id = (
+                    select w.query_id from exchanges w
+                    where w.context_id = ?1 and w.position >= ?2
+                        and (w.rewound_at is null or w.rewound_at > q.started_at)
+                    order by w.position limit 1)))
+        order by e.position";
+    let values = (context.as_str(), place.from, place.last, query.as_str());
+    let window = Window {
+        summary,
+        exchanges: tx.query(sql, values, read)?,
+        ..Window::default()
+    };
+    Ok(window.messages())
 }
 
 fn show_query(group: &[Shown], messages: &mut Vec<Message>) {

@@ -12,6 +12,7 @@ mod integration;
 mod methods;
 mod offline;
 mod queries;
+mod replays;
 mod rules;
 mod steward;
 mod storage;

@@ -33,20 +33,20 @@ async fn used(disk: &Disk) -> Conversations {
         .await
         .unwrap();
     query
-        .usage(record(1, "agent", None, Some(700)))
+        .usage(record(1, "agent", None, Some(700)), None)
         .await
         .unwrap();
     query.append(1, asks(&["a", "b"])).await.unwrap();
     run(&query, "a", "found").await;
     let delegated = record(1, "agent.librarian", Some("agent_delegate"), None);
-    query.usage(delegated).await.unwrap();
+    query.usage(delegated, None).await.unwrap();
     query.tool_started("b", None).await.unwrap();
     query
         .tool_ended("b", outcome(Ending::Timeout, "too slow"))
         .await
         .unwrap();
     query
-        .usage(record(2, "agent", None, Some(300)))
+        .usage(record(2, "agent", None, Some(300)), None)
         .await
         .unwrap();
     query.answer(2, "Because.".to_owned(), None).await.unwrap();

@@ -20,6 +20,7 @@ mod notes;
 mod open;
 mod plugins;
 mod prompt;
+mod query;
 mod search;
 mod serve;
 mod token;
@@ -103,6 +104,9 @@ enum Command {
     Notes(notes::Notes),
     #[command(visible_alias = "context")]
     Contexts(contexts::Contexts),
+    Query(query::Query),
+    Trace(query::Trace),
+    Replay(query::Replay),
     Usage(usage::Usage),
     Prompt(prompt::Prompt),
     Index(index::Index),
@@ -175,6 +179,9 @@ impl Cli {
             Command::Search(search) => search.run(&shell).await,
             Command::Notes(notes) => notes.run(&shell).await,
             Command::Contexts(contexts) => contexts.run(&shell).await,
+            Command::Query(query) => query.run(&shell).await,
+            Command::Trace(trace) => trace.run(&shell).await,
+            Command::Replay(replay) => replay.run(&shell).await,
             Command::Usage(usage) => usage.run(&shell).await,
             Command::Prompt(prompt) => prompt.run(&shell).await,
             Command::Index(index) => index.run(&shell).await,

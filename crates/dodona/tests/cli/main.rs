@@ -29,6 +29,7 @@ mod plugins;
 mod prompt;
 #[cfg(target_os = "linux")]
 mod pty;
+mod query;
 mod serve;
 mod settings;
 #[cfg(unix)]

@@ -1,0 +1,253 @@
+//! The requests of a query as they were: what tells them apart, what was said to each, and what the
+//! tools did.
+
+use dodona_plugin::store::{DbError, Row, ToValue, Tx};
+use dodona_proto::{Message, Usage};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Conversations;
+use super::count;
+use super::error::{ConversationError, not_found};
+use super::exchange::{ExchangeRole, OracleExchange};
+use super::id::{ContextId, QueryId};
+use super::query::{INFO, QueryInfo, QueryState};
+use super::rows::{self, Owner};
+use super::shown::{self, WindowPlace};
+use super::tool_call::Ending;
+
+/// What tells a request from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentRequest {
+    /// Its digest, as JSON.
+    pub digest: String,
+    /// What was looked up for the question; it is no part of the conversation.
+    pub preloaded: Option<String>,
+}
+
+/// A query as it was.
+#[derive(Debug, Clone)]
+pub struct RecordedQuery {
+    /// What is known of it.
+    pub info: QueryInfo,
+    /// In which conversation.
+    pub context: ContextId,
+    /// Its requests, in order.
+    pub turns: Vec<RecordedTurn>,
+}
+
+/// A request and what came of it.
+#[derive(Debug, Clone)]
+pub struct RecordedTurn {
+    /// Which, from 1.
+    pub turn: u32,
+    /// When it had been answered.
+    pub at: Timestamp,
+    /// What tells it from others.
+    pub sent: SentRequest,
+    /// The messages that were shown, without what was looked up and what plugins changed.
+    pub messages: Vec<Message>,
+    /// What the model said, if it was kept.
+    pub said: Option<Message>,
+    /// The tools that it asked for.
+    pub calls: Vec<RecordedCall>,
+    /// What it took.
+    pub usage: Usage,
+    /// What that cost, where it is known.
+    pub cost_micros: Option<u64>,
+}
+
+/// A tool as it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedCall {
+    /// The model's id for it.
+    pub id: String,
+    /// Its name on the model's side.
+    pub name: String,
+    /// Its parameters.
+    pub arguments: Map<String, Value>,
+    /// The names that led to it.
+    pub path: Option<String>,
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// How many bytes it answered.
+    pub result_size: Option<u64>,
+}
+
+impl Conversations {
+    /// A query as it was, by its id or the end of it.
+    pub async fn recorded(
+        &self,
+        owner: &Owner,
+        query: &str,
+    ) -> Result<RecordedQuery, ConversationError> {
+        let (owner, asked) = (owner.clone(), query.to_owned());
+        self.read(move |tx| {
+            let (context, info) = find(tx, &owner, &asked)?;
+            let turns = turns(tx, &context, &info)?;
+            Ok(RecordedQuery {
+                info,
+                context,
+                turns,
+            })
+        })
+        .await
+    }
+}
+
+/// Stores what tells a request from others.
+pub(super) fn insert(
+    tx: &Tx<'_>,
+    query: &QueryId,
+    turn: u32,
+    place: WindowPlace,
+    sent: &SentRequest,
+) -> Result<(), ConversationError> {
+    let values: [&dyn ToValue; 8] = [
+        &query.as_str(),
+        &turn,
+        &rows::now(),
+        &sent.digest,
+        &sent.preloaded,
+        &place.summary_id,
+        &place.from,
+        &place.last,
+    ];
+    tx.execute(
+        "insert or replace into requests (query_id, turn, at, digest, preloaded, summary_id,
+             window_from, last_position)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &values[..],
+    )?;
+    Ok(())
+}
+
+fn find(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    asked: &str,
+) -> Result<(ContextId, QueryInfo), ConversationError> {
+    let sql = format!(
+        "select {INFO}, context_id from queries
+         where (id = ?1 or {}) and context_id in (
+             select c.id from oracle_contexts c where c.user_id = ?2 and c.project_id = ?3)
+         order by id = ?1 desc limit 2",
+        rows::ends_with(1)
+    );
+    let whose = (asked, owner.user.as_str(), owner.project.as_str());
+    let mut found = tx.query(&sql, whose, |row| {
+        Ok((ContextId::stored(row.get(8)?), QueryInfo::read(row)?))
+    })?;
+    match found.len() {
+        2 if found[0].1.id.as_str() != asked => Err(rows::ambiguous("query_id", asked).into()),
+        0 => Err(not_found("query", asked)),
+        _ => Ok(found.swap_remove(0)),
+    }
+}
+
+fn turns(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    info: &QueryInfo,
+) -> Result<Vec<RecordedTurn>, ConversationError> {
+    let sql = "select turn, at, digest, preloaded, summary_id, window_from, last_position
+        from requests where query_id = ?1 order by turn";
+    let rows = tx.query(sql, (info.id.as_str(),), |row| {
+        let sent = SentRequest {
+            digest: row.get(2)?,
+            preloaded: row.get(3)?,
+        };
+        let place = WindowPlace {
+            summary_id: row.get(4)?,
+            from: row.get(5)?,
+            last: row.get(6)?,
+        };
+        Ok((row.get(0)?, rows::time(row, 1)?, sent, place))
+    })?;
+    let mut turns = Vec::with_capacity(rows.len());
+    for (turn, at, sent, place) in rows {
+        let said = said(tx, info, turn)?;
+        let (usage, cost_micros) = used(tx, &info.id, turn)?;
+        turns.push(RecordedTurn {
+            turn,
+            at,
+            sent,
+            messages: shown::messages_then(tx, context, &info.id, place)?,
+            calls: match &said {
+                Some((exchange, _)) => calls(tx, exchange)?,
+                None => Vec::new(),
+            },
+            said: said.map(|(exchange, opaque)| count::message(&exchange, opaque)),
+            usage,
+            cost_micros,
+        });
+    }
+    Ok(turns)
+}
+
+/// What the model said in a turn. The beginning of an answer that did not come to its end is not
+/// what it said.
+fn said(
+    tx: &Tx<'_>,
+    info: &QueryInfo,
+    turn: u32,
+) -> Result<Option<(OracleExchange, Option<Value>)>, ConversationError> {
+    let sql = "select json, opaque from exchanges
+        where query_id = ?1 and turn = ?2 and role = 'assistant' order by position limit 1";
+    let found = tx.query_opt(sql, (info.id.as_str(), turn), |row| {
+        let exchange: OracleExchange = rows::parse("exchange", row.text(0)?)?;
+        Ok((exchange, shown::opaque(row, 1)?))
+    })?;
+    Ok(found.filter(|(exchange, _)| {
+        debug_assert_eq!(exchange.role, ExchangeRole::Assistant);
+        !exchange.calls().is_empty() || info.state == QueryState::Complete
+    }))
+}
+
+fn calls(tx: &Tx<'_>, exchange: &OracleExchange) -> Result<Vec<RecordedCall>, ConversationError> {
+    let sql = "select call_id, plugin_path, result_size from tool_calls where exchange_id = ?1";
+    type Facts = (String, Option<String>, Option<u64>);
+    let facts: Vec<Facts> = tx.query(sql, (exchange.id.as_str(),), |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?;
+    let calls = exchange.calls().iter().map(|call| {
+        let facts = facts.iter().find(|(id, ..)| *id == call.id);
+        RecordedCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            path: facts.and_then(|(_, path, _)| path.clone()),
+            ending: call.ending,
+            duration_ms: call.duration_ms,
+            result_size: facts.and_then(|(.., size)| *size),
+        }
+    });
+    Ok(calls.collect())
+}
+
+fn used(
+    tx: &Tx<'_>,
+    query: &QueryId,
+    turn: u32,
+) -> Result<(Usage, Option<u64>), ConversationError> {
+    let sql = "select coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),
+            coalesce(sum(cached_input_tokens), 0), coalesce(sum(cache_write_tokens), 0),
+            coalesce(sum(reasoning_tokens), 0),
+            case when count(*) = count(cost_micros) then sum(cost_micros) end
+        from usage where query_id = ?1 and turn = ?2";
+    let read = |row: &Row<'_>| -> Result<(Usage, Option<u64>), DbError> {
+        let usage = Usage {
+            input_tokens: row.get(0)?,
+            output_tokens: row.get(1)?,
+            cached_input_tokens: row.get(2)?,
+            cache_write_tokens: row.get(3)?,
+            reasoning_tokens: row.get(4)?,
+        };
+        Ok((usage, row.get(5)?))
+    };
+    Ok(tx.query_one(sql, (query.as_str(), turn), read)?)
+}

@@ -1,0 +1,196 @@
+//! `agent.replay`: a query once more, against what was recorded of it.
+//!
+//! The requests are made again, by the code and the settings of now, from the conversation as it
+//! was then. The recorded model knows the answers to the requests that were sent then, and to no
+//! others; tools are not run, what they answered is part of the conversation. Nothing is stored and
+//! nothing is told to plugins, but for those that have a say in the prompt and the tools.
+
+use dodona_llm::{
+    Exchange, Finish, Model, ModelEvent, ModelOptions, ModelRequest, Recorded, Recording,
+    RequestDigest, Script,
+};
+use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_proto::{Message, ToolCall};
+use futures_util::StreamExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::chat::Frame;
+use crate::conversation::{Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ReplayParams {
+    /// Which query, by its id or the end of it.
+    #[schemars(length(min = 1))]
+    query_id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ReplayResult {
+    /// Which query.
+    query_id: QueryId,
+    /// How it ended then.
+    state: QueryState,
+    /// How many requests were recorded.
+    recorded: usize,
+    /// How many of them were made again as they were.
+    replayed: usize,
+    /// Where the first one differs, if one does.
+    divergence: Option<Divergence>,
+    /// The answer, if the replay came to it.
+    answer: Option<String>,
+}
+
+/// Where a replay is no longer what was recorded.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Divergence {
+    /// In which turn.
+    turn: u32,
+    /// What is not as it was.
+    what: String,
+}
+
+/// Replays a query.
+pub(crate) async fn replay(
+    agent: &Agent,
+    ctx: &CallCtx,
+    p: ReplayParams,
+) -> Result<ReplayResult, CallError> {
+    let owner = Owner::of(ctx)?;
+    let recorded = agent.conversations.recorded(&owner, &p.query_id).await?;
+    let first = first_request(&recorded)?;
+    let digest = digest(first)?;
+    let offers_tools = !digest.basis.tools.is_empty();
+    let frame = Frame::then(agent, ctx, &recorded, offers_tools).await?;
+    let model = Recorded::new(recording(&recorded)?);
+    let mut result = ReplayResult {
+        query_id: recorded.info.id.clone(),
+        state: recorded.info.state,
+        recorded: recorded.turns.len(),
+        replayed: 0,
+        divergence: None,
+        answer: None,
+    };
+    for turn in &recorded.turns {
+        let request = ModelRequest {
+            system: frame.system.clone(),
+            messages: frame.messages(turn, &recorded.info.question, preloaded(first)),
+            tools: frame.tools.clone(),
+            options: ModelOptions::default(),
+        };
+        match once_more(&model, turn, request).await? {
+            Ok(answer) => {
+                result.replayed += 1;
+                result.answer = answer.or(result.answer);
+            }
+            Err(what) => {
+                let turn = turn.turn;
+                result.divergence = Some(Divergence { turn, what });
+                break;
+            }
+        }
+    }
+    Ok(result)
+}
+
+fn first_request(recorded: &RecordedQuery) -> Result<&RecordedTurn, CallError> {
+    recorded.turns.first().ok_or_else(|| {
+        let message = "no request of this query was recorded";
+        CallError::new(ErrorCode::NotFound, message)
+            .hint("only queries that a model answered since version 0.2 can be replayed")
+    })
+}
+
+fn preloaded(first: &RecordedTurn) -> Option<&str> {
+    first.sent.preloaded.as_deref()
+}
+
+fn digest(turn: &RecordedTurn) -> Result<RequestDigest, CallError> {
+    serde_json::from_str(&turn.sent.digest).map_err(|error| {
+        CallError::new(ErrorCode::Storage, "a recorded request cannot be read")
+            .log(error.to_string())
+    })
+}
+
+/// What the model said to each request.
+fn recording(recorded: &RecordedQuery) -> Result<Recording, CallError> {
+    let mut recording = Recording {
+        model: recorded.info.model.clone().unwrap_or_default(),
+        exchanges: Vec::new(),
+    };
+    for turn in &recorded.turns {
+        recording.exchanges.push(Exchange {
+            request: digest(turn)?.hash(),
+            script: script(turn),
+        });
+    }
+    Ok(recording)
+}
+
+fn script(turn: &RecordedTurn) -> Script {
+    let Some(Message::Assistant {
+        content,
+        tool_calls,
+        opaque,
+    }) = &turn.said
+    else {
+        return Script::default();
+    };
+    let text = (!content.is_empty()).then(|| ModelEvent::Text(content.clone()));
+    let finish = match tool_calls.is_empty() {
+        true => Finish::Stop,
+        false => Finish::ToolCalls,
+    };
+    let calls = tool_calls.iter().cloned().map(ModelEvent::ToolCall);
+    Script {
+        events: text
+            .into_iter()
+            .chain(calls)
+            .chain(opaque.clone().map(ModelEvent::Opaque))
+            .chain([ModelEvent::Usage(turn.usage), ModelEvent::Finished(finish)])
+            .collect(),
+        error: None,
+    }
+}
+
+/// Sends a request once more. Answers with what came of it, or with what is not as it was.
+async fn once_more(
+    model: &Recorded,
+    turn: &RecordedTurn,
+    request: ModelRequest,
+) -> Result<Result<Option<String>, String>, CallError> {
+    let now = RequestDigest::of(&request);
+    if let Some(difference) = digest(turn)?.first_difference(&now) {
+        return Ok(Err(difference.to_string()));
+    }
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    let mut events = model.stream(request);
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(ModelEvent::Text(more)) => text.push_str(&more),
+            Ok(ModelEvent::ToolCall(call)) => calls.push(call),
+            Ok(_) => {}
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+    }
+    Ok(same(turn, &text, &calls).map(|()| calls.is_empty().then_some(text)))
+}
+
+/// Whether that leads to the same: the tools that ran then, each answered.
+fn same(turn: &RecordedTurn, text: &str, calls: &[ToolCall]) -> Result<(), String> {
+    let Some(Message::Assistant { content, .. }) = &turn.said else {
+        return Ok(());
+    };
+    if content != text {
+        return Err("the model's text is another one".to_owned());
+    }
+    let ran = |call: &ToolCall| {
+        let known = turn.calls.iter().find(|ran| ran.id == call.id);
+        known.is_some_and(|ran| ran.name == call.name && ran.ending.is_some())
+    };
+    match calls.iter().find(|call| !ran(call)) {
+        Some(call) => Err(format!("the tool `{}` did not run", call.name)),
+        None => Ok(()),
+    }
+}

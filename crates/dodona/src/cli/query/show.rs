@@ -1,0 +1,102 @@
+//! Questions and their answers.
+
+use std::fmt::Write as _;
+use std::io;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::trace::{Traced, sum};
+use crate::layout;
+use crate::paint::{Paint, harmless, one_line};
+
+#[derive(Deserialize)]
+pub(super) struct Listed {
+    queries: Vec<Info>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Info {
+    pub(super) id: String,
+    pub(super) question: String,
+    pub(super) state: String,
+    pub(super) reason: Option<String>,
+    pub(super) started_at: Timestamp,
+    pub(super) ended_at: Option<Timestamp>,
+    pub(super) turns: u32,
+    pub(super) model: Option<String>,
+}
+
+impl Info {
+    /// How long it took, as far as it has ended.
+    pub(super) fn seconds(&self) -> Option<f64> {
+        let ended = self.ended_at?;
+        Some(ended.duration_since(self.started_at).as_secs_f64())
+    }
+}
+
+/// The part of an id that is enough to name it.
+pub(super) fn short(id: &str) -> &str {
+    match id.len().checked_sub(8) {
+        Some(from) if id.is_char_boundary(from) => &id[from..],
+        _ => id,
+    }
+}
+
+/// A line for each question.
+pub(super) fn list(listed: &Listed, paint: Paint) -> String {
+    if listed.queries.is_empty() {
+        return "no questions; `dodona ask` asks one\n".to_owned();
+    }
+    let width = layout::width(&io::stdout());
+    let mut text = String::new();
+    for info in &listed.queries {
+        let time = info.started_at.strftime("%Y-%m-%d %H:%M");
+        let before = format!(
+            "{}  {:11}  {:>2} turns  {time}  ",
+            short(&info.id),
+            info.state,
+            info.turns
+        );
+        let question = one_line(&info.question);
+        let question = layout::cut(&question, before.chars().count(), width);
+        let (id, rest) = before.split_at(8.min(before.len()));
+        let _ = writeln!(text, "{}{rest}{question}", paint.dim(id));
+    }
+    text
+}
+
+/// One question, its answer, and what it took.
+pub(super) fn one(traced: &Traced, paint: Paint) -> String {
+    let info = &traced.query;
+    let mut text = heading(traced, paint);
+    let _ = writeln!(
+        text,
+        "\n{} {}",
+        paint.heading("›"),
+        harmless(info.question.trim())
+    );
+    if let Some(reason) = &info.reason {
+        let _ = writeln!(text, "\n{} {}", paint.bad(&info.state), one_line(reason));
+    }
+    if let Some(answer) = &traced.answer {
+        let _ = writeln!(text, "\n{}", harmless(answer.trim()));
+    }
+    text
+}
+
+/// Its state in a line.
+pub(super) fn heading(traced: &Traced, paint: Paint) -> String {
+    let info = &traced.query;
+    let seconds = info.seconds().map(|time| format!(" · {time:.1} s"));
+    let model = info.model.as_deref().map(one_line);
+    let (read, written) = sum(traced);
+    format!(
+        "{}  {}{} · {} turns · {read} tokens read, {written} written{}\n",
+        paint.bold(&info.id),
+        info.state,
+        seconds.unwrap_or_default(),
+        info.turns,
+        model.map(|model| format!(" · {model}")).unwrap_or_default(),
+    )
+}

@@ -1,0 +1,188 @@
+//! Every step of a question.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::show::{self, Info};
+use crate::layout;
+use crate::paint::{Paint, one_line};
+
+/// How long a line becomes.
+const LONGEST: usize = 100;
+
+#[derive(Deserialize)]
+pub(super) struct Traced {
+    pub(super) query: Info,
+    pub(super) answer: Option<String>,
+    turns: Vec<Turn>,
+    events: Vec<Event>,
+    hooks: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    turn: u32,
+    at: Timestamp,
+    messages: usize,
+    text: String,
+    calls: Vec<Call>,
+    usage: Usage,
+    cost_micros: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    name: String,
+    arguments: Map<String, Value>,
+    path: Option<String>,
+    ending: Option<String>,
+    duration_ms: Option<u64>,
+    result_size: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    at: Timestamp,
+    kind: String,
+    source: String,
+    payload: Value,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    at: Timestamp,
+    plugin: String,
+    hook: String,
+    micros: f64,
+    edit: Option<Value>,
+    error: Option<String>,
+    effects: u64,
+}
+
+/// Tokens read and written, over all turns.
+pub(super) fn sum(traced: &Traced) -> (u64, u64) {
+    let usage = traced.turns.iter().map(|turn| &turn.usage);
+    usage.fold((0, 0), |(read, written), usage| {
+        (read + usage.input_tokens, written + usage.output_tokens)
+    })
+}
+
+/// The turns with the tools of each, and below each turn what happened in it beside.
+pub(super) fn tree(traced: &Traced, paint: Paint) -> String {
+    let mut text = show::heading(traced, paint);
+    let start = traced.query.started_at;
+    let mut since = start;
+    for turn in &traced.turns {
+        text.push_str(&turn_line(turn, start, paint));
+        for call in &turn.calls {
+            let _ = writeln!(text, "  {}", call_line(call, paint));
+        }
+        let until = next_start(traced, turn);
+        beside(traced, (since, until), start, paint, &mut text);
+        since = until;
+    }
+    text
+}
+
+/// When the turn after this one was answered; what happens after the last belongs to the last.
+fn next_start(traced: &Traced, turn: &Turn) -> Timestamp {
+    let is_last = traced
+        .turns
+        .last()
+        .is_some_and(|last| last.turn == turn.turn);
+    let mut ends = traced.events.iter();
+    let end = ends.find(|event| event.kind == "agent.turn.end" && event.at >= turn.at);
+    match (is_last, end) {
+        (true, _) | (false, None) => Timestamp::MAX,
+        (false, Some(end)) => end.at,
+    }
+}
+
+fn turn_line(turn: &Turn, start: Timestamp, paint: Paint) -> String {
+    let cost = turn.cost_micros.filter(|cost| *cost > 0);
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with four decimals")]
+    let cost = cost.map(|cost| format!(" · ${:.4}", cost as f64 / 1e6));
+    let said = layout::cut(&one_line(&turn.text), 0, Some(LONGEST / 2));
+    format!(
+        "{}  {:>7}  {} messages · {} read, {} written{}  {said}\n",
+        paint.heading(format!("turn {}", turn.turn)),
+        after(start, turn.at),
+        turn.messages,
+        turn.usage.input_tokens,
+        turn.usage.output_tokens,
+        cost.unwrap_or_default(),
+    )
+}
+
+fn call_line(call: &Call, paint: Paint) -> String {
+    let arguments = one_line(&Value::Object(call.arguments.clone()).to_string());
+    let arguments = layout::cut(&arguments, 0, Some(LONGEST / 2));
+    let ending = call.ending.as_deref().unwrap_or("open");
+    let ending = match ending {
+        "success" => paint.good(ending),
+        _ => paint.bad(ending),
+    };
+    let time = call.duration_ms.map(|time| format!(" · {time} ms"));
+    let size = call.result_size.map(|size| format!(" · {size} bytes"));
+    format!(
+        "› {} {arguments}  {ending}{}{}  {}",
+        one_line(&call.name),
+        time.unwrap_or_default(),
+        size.unwrap_or_default(),
+        paint.dim(call.path.as_deref().map(one_line).unwrap_or_default()),
+    )
+}
+
+/// What was journaled and what callbacks did in a stretch of time, but for what the lines above say.
+fn beside(
+    traced: &Traced,
+    (since, until): (Timestamp, Timestamp),
+    start: Timestamp,
+    paint: Paint,
+    text: &mut String,
+) {
+    let within = |at: Timestamp| at > since && at <= until || (since == start && at == since);
+    let mut lines: Vec<(Timestamp, String)> = Vec::new();
+    let told = |kind: &str| kind.starts_with("agent.turn.") || kind == "tool.call.success";
+    for event in traced.events.iter().filter(|event| within(event.at)) {
+        if !told(&event.kind) && event.kind != "tool.call.pending" {
+            let payload = layout::cut(&one_line(&event.payload.to_string()), 0, Some(LONGEST));
+            let line = format!("{} ({})  {payload}", event.kind, event.source);
+            lines.push((event.at, line));
+        }
+    }
+    for run in traced.hooks.iter().filter(|run| within(run.at)) {
+        let what = match (&run.error, &run.edit) {
+            (Some(error), _) => format!("failed: {}", one_line(error)),
+            (None, Some(edit)) => one_line(&edit.to_string()),
+            (None, None) => format!("{} effects", run.effects),
+        };
+        let what = layout::cut(&what, 0, Some(LONGEST));
+        lines.push((
+            run.at,
+            format!("{} {}  {:.0} µs  {what}", run.hook, run.plugin, run.micros),
+        ));
+    }
+    lines.sort();
+    for (at, line) in lines {
+        let _ = writeln!(
+            text,
+            "  {}",
+            paint.dim(format!("· {:>7}  {line}", after(start, at)))
+        );
+    }
+}
+
+fn after(start: Timestamp, at: Timestamp) -> String {
+    let seconds = at.duration_since(start).as_secs_f64();
+    format!("+{seconds:.2} s")
+}
