@@ -1,19 +1,26 @@
-//! What plugins that fire hook points get from the hub.
+//! What plugins get from the hub itself.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use dodona_hooks::Hooks;
 use dodona_plugin::activation::EventDraft;
-use dodona_plugin::{Behalf, BoxFuture, HookHost, StateOwner};
-use dodona_proto::{Effect, Notification, PluginEffect, PluginName, Severity};
-use serde_json::Value;
+use dodona_plugin::{
+    Behalf, BoxFuture, CallError, ErrorCode, HookHost, RuleHost, RuleSource, StateOwner,
+    StateSnapshot,
+};
+use dodona_proto::{
+    Effect, Notification, PluginEffect, PluginName, PluginState, ProjectId, Severity, UserId,
+};
+use serde_json::{Map, Value};
 
 use crate::hub::Core;
 
 /// What the types of events begin with that plugins make up.
 const CUSTOM: &str = "custom.";
 
-/// The hub, as plugins see it that fire hook points. Holds it weakly: it holds the plugins.
+/// The hub, as plugins see it that fire hook points or evaluate rules. Holds it weakly: it holds the plugins.
 pub(crate) struct Host(pub(crate) Weak<Core>);
 
 impl HookHost for Host {
@@ -47,6 +54,97 @@ impl HookHost for Host {
             }
         })
     }
+}
+
+impl RuleHost for Host {
+    fn sources(&self) -> Vec<RuleSource> {
+        let Some(core) = self.0.upgrade() else {
+            return Vec::new();
+        };
+        let view = core.manager.view();
+        let active = view.candidates.values().filter(|candidate| {
+            let status = view.statuses.get(&candidate.name);
+            status.is_some_and(|status| status.state == PluginState::Active)
+        });
+        let with_rules = active.filter(|candidate| !candidate.rules.is_empty());
+        with_rules
+            .map(|candidate| RuleSource {
+                plugin: candidate.name.clone(),
+                files: candidate.rules.clone(),
+            })
+            .collect()
+    }
+
+    fn settings(&self, plugin: &PluginName, user: &UserId) -> Option<Map<String, Value>> {
+        let core = self.0.upgrade()?;
+        if !core.manager.is_active(plugin.as_str()) {
+            return None;
+        }
+        let view = core.manager.view();
+        let candidate = view.candidates.get(plugin)?;
+        Some(core.manager.settings_of(candidate).of(user))
+    }
+
+    fn choices(&self, user: &UserId) -> Map<String, Value> {
+        let core = self.0.upgrade();
+        core.map(|core| core.overrides.choices(user))
+            .unwrap_or_default()
+    }
+
+    fn state<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+    ) -> BoxFuture<'a, Result<StateSnapshot, CallError>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(core) => core.manager.state().snapshot(owner).await,
+                None => Err(gone()),
+            }
+        })
+    }
+
+    fn set_state<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+        key: &'a str,
+        value: Value,
+    ) -> BoxFuture<'a, Result<u64, CallError>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(core) => core.manager.state().set(owner, key, value).await,
+                None => Err(gone()),
+            }
+        })
+    }
+
+    fn project_root(&self, project: &ProjectId) -> Option<PathBuf> {
+        self.0.upgrade()?.projects.root(project)
+    }
+
+    fn disabled(&self, user: &UserId) -> Arc<BTreeSet<String>> {
+        let core = self.0.upgrade();
+        core.map(|core| core.overrides.disabled(user))
+            .unwrap_or_default()
+    }
+
+    fn set_disabled<'a>(
+        &'a self,
+        user: &'a UserId,
+        rule: &'a str,
+        disabled: bool,
+    ) -> BoxFuture<'a, Result<(), CallError>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(core) => core.overrides.disable(user, rule, disabled).await,
+                None => Err(gone()),
+            }
+        })
+    }
+}
+
+/// There is no hub any more.
+fn gone() -> CallError {
+    CallError::new(ErrorCode::PluginNotActive, "the server is stopping")
 }
 
 impl Core {

@@ -27,7 +27,7 @@ use crate::config::{HubConfig, Places};
 use crate::history::History;
 use crate::host::Host;
 use crate::limits::UserLimits;
-use crate::manager::{Manager, Module, Services, Sources};
+use crate::manager::{Handles, Manager, Module, Services, Sources};
 use crate::methods::HubPlugin;
 use crate::node::Node;
 use crate::overrides::UserOverrides;
@@ -144,7 +144,11 @@ impl Hub {
             config: config.clone(),
         };
         let core = Arc::new_cyclic(|core: &Weak<Core>| {
-            let hooks = Arc::new(Host(core.clone()));
+            let host = Arc::new(Host(core.clone()));
+            let handles = Handles {
+                hooks: Arc::clone(&host) as _,
+                rules: host,
+            };
             let sources = Sources {
                 modules,
                 own: own_plugins(core),
@@ -163,7 +167,7 @@ impl Hub {
                 store,
                 bus,
                 activated: watch::Sender::new(false),
-                manager: Manager::new(sources, services, hooks),
+                manager: Manager::new(sources, services, handles),
                 overrides,
                 started: Instant::now(),
                 stopping: AtomicBool::new(false),

@@ -1,6 +1,6 @@
-//! What users set for themselves: the column `plugin_settings_json` of `user_settings`.
+//! What users set for themselves: the table `user_settings`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dodona_plugin::{CallError, Overrides};
@@ -17,32 +17,38 @@ pub(crate) struct UserOverrides {
     /// Held from reading a user's choices to having stored them.
     writing: Mutex<()>,
     chosen: RwLock<HashMap<UserId, Chosen>>,
+    /// The rules that users switched off.
+    disabled: RwLock<HashMap<UserId, Arc<BTreeSet<String>>>>,
 }
 
 impl UserOverrides {
     pub(crate) async fn load(db: Db) -> Result<Self, DbError> {
-        let sql = "select user_id, plugin_settings_json from user_settings";
+        let sql = "select user_id, plugin_settings_json, disabled_rules_json from user_settings";
         let rows = db
             .read(move |tx| {
                 tx.query(sql, (), |row| {
-                    Ok((row.get::<String>(0)?, row.get::<String>(1)?))
+                    let user: String = row.get(0)?;
+                    Ok((user, row.get::<String>(1)?, row.get::<String>(2)?))
                 })
             })
             .await?;
-        let users = rows.into_iter().filter_map(|(user, text)| {
-            let user = UserId::new(&user).ok()?;
-            let chosen = serde_json::from_str::<Chosen>(&text);
-            let chosen = chosen.inspect_err(
-                |error| tracing::warn!(%user, %error, "a user's settings cannot be read"),
-            );
-            Some((user, chosen.ok()?))
-        });
-        let chosen = RwLock::new(users.collect());
-        let writing = Mutex::default();
+        let (mut chosen, mut disabled) = (HashMap::new(), HashMap::new());
+        for (user, settings, rules) in rows {
+            let Ok(user) = UserId::new(&user) else {
+                continue;
+            };
+            if let Some(rules) = readable(&user, &rules) {
+                disabled.insert(user.clone(), Arc::new(rules));
+            }
+            if let Some(settings) = readable(&user, &settings) {
+                chosen.insert(user, settings);
+            }
+        }
         Ok(Self {
             db,
-            writing,
-            chosen,
+            writing: Mutex::default(),
+            chosen: RwLock::new(chosen),
+            disabled: RwLock::new(disabled),
         })
     }
 
@@ -80,6 +86,48 @@ impl UserOverrides {
         Ok(())
     }
 
+    /// The rules that a user switched off.
+    pub(crate) fn disabled(&self, user: &UserId) -> Arc<BTreeSet<String>> {
+        let all = self.disabled.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(user).cloned().unwrap_or_default()
+    }
+
+    /// Switches a rule off or on for a user.
+    pub(crate) async fn disable(
+        &self,
+        user: &UserId,
+        rule: &str,
+        disabled: bool,
+    ) -> Result<(), CallError> {
+        let _writing = self.writing.lock().await;
+        let mut rules = BTreeSet::clone(&self.disabled(user));
+        let changed = match disabled {
+            true => rules.insert(rule.to_owned()),
+            false => rules.remove(rule),
+        };
+        if !changed {
+            return Ok(());
+        }
+        let (row, text) = (user.to_string(), json!(rules).to_string());
+        let sql = "insert into user_settings (user_id, disabled_rules_json) values (?1, ?2)
+                   on conflict (user_id) do update
+                   set disabled_rules_json = excluded.disabled_rules_json";
+        self.db
+            .write(move |tx| tx.execute(sql, (&row, &text)))
+            .await?;
+        let mut all = self.disabled.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(user.clone(), Arc::new(rules));
+        Ok(())
+    }
+
+    /// Everything that a user chose, by plugin.
+    pub(crate) fn choices(&self, user: &UserId) -> Map<String, Value> {
+        let all = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
+        let mine = all.get(user).into_iter().flatten();
+        mine.map(|(plugin, chosen)| (plugin.to_string(), Value::Object(Map::clone(chosen))))
+            .collect()
+    }
+
     fn of_user(&self, user: &UserId) -> Chosen {
         let all = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
         all.get(user).cloned().unwrap_or_default()
@@ -91,4 +139,11 @@ impl Overrides for UserOverrides {
         let all = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
         all.get(user)?.get(plugin).cloned()
     }
+}
+
+/// What is stored of a user, if it can be read.
+fn readable<T: serde::de::DeserializeOwned>(user: &UserId, text: &str) -> Option<T> {
+    serde_json::from_str(text)
+        .inspect_err(|error| tracing::warn!(%user, %error, "a user's settings cannot be read"))
+        .ok()
 }

@@ -79,6 +79,12 @@ impl Projects {
         }
     }
 
+    /// Where a project is, whoever asks: for the hub's own use.
+    pub(crate) fn root(&self, id: &ProjectId) -> Option<PathBuf> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(id).map(|project| project.root.clone())
+    }
+
     /// The projects a user is a member of.
     pub(crate) fn of(&self, user: &UserId) -> Vec<Arc<Project>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,11 @@
 //! What plugins remember: the table `plugin_state`.
 
-use dodona_plugin::{BoxFuture, CallError, ErrorCode, StateBackend, StateOwner};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dodona_plugin::{BoxFuture, CallError, ErrorCode, StateBackend, StateOwner, StateSnapshot};
 use dodona_store::{Db, DbError, Tx};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The longest key, in bytes.
 const KEY_BYTES: usize = 256;
@@ -13,14 +16,60 @@ const VALUE_BYTES: usize = 64 << 10;
 /// The most keys of one owner.
 const MOST_KEYS: i64 = 10_000;
 
+/// The most owners whose values are held in memory.
+const MOST_HELD: usize = 1_000;
+
 /// The values of all owners.
 pub(crate) struct PluginStates {
     db: Db,
+    held: Mutex<Held>,
+}
+
+/// Values that were read and have not changed since: rules ask for them at every event.
+#[derive(Default)]
+struct Held {
+    owners: HashMap<StateOwner, StateSnapshot>,
+    /// Counts changes, so that what was read before one is not held after it.
+    changes: u64,
 }
 
 impl PluginStates {
     pub(crate) fn new(db: Db) -> Self {
-        Self { db }
+        let held = Mutex::default();
+        Self { db, held }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what is held of an owner.
+    fn changed(&self, owner: &StateOwner) {
+        let mut held = self.held();
+        held.changes += 1;
+        held.owners.remove(owner);
+    }
+
+    async fn load(&self, owner: &StateOwner) -> Result<StateSnapshot, CallError> {
+        let row = Row::of(owner);
+        let read = move |tx: &Tx<'_>| {
+            let sql = "select key, value_json from plugin_state
+                       where user_id = ?1 and project_id = ?2 and plugin_id = ?3 order by key";
+            let params = (&row.user, &row.project, &row.plugin);
+            let values = tx.query(sql, params, |row| {
+                Ok((row.get::<String>(0)?, row.get::<String>(1)?))
+            })?;
+            Ok((values, row.version(tx)?))
+        };
+        let (found, version) = self.db.read(read).await?;
+        let values = found
+            .into_iter()
+            .map(|(key, text)| Ok((key, stored(&text)?)))
+            .collect::<Result<Map<_, _>, CallError>>()?;
+        Ok(StateSnapshot {
+            values: Arc::new(Value::Object(values)),
+            version,
+        })
     }
 }
 
@@ -55,6 +104,14 @@ impl Row {
         tx.query_one(sql, (&self.user, &self.project, &self.plugin), |row| {
             row.get(0)
         })
+    }
+
+    fn version(&self, tx: &Tx<'_>) -> Result<u64, DbError> {
+        let sql = "select version from plugin_state_version
+                   where user_id = ?1 and project_id = ?2 and plugin_id = ?3";
+        let params = (&self.user, &self.project, &self.plugin);
+        let version = tx.query_opt(sql, params, |row| row.get::<i64>(0))?;
+        Ok(version.unwrap_or(0).unsigned_abs())
     }
 
     /// Counts a change.
@@ -112,7 +169,9 @@ impl StateBackend for PluginStates {
                 )?;
                 row.grow(tx).map(Some)
             };
-            match self.db.write(write).await? {
+            let written = self.db.write(write).await;
+            self.changed(owner);
+            match written? {
                 Some(version) => Ok(version.unsigned_abs()),
                 None => Err(limit(format!(
                     "plugin `{}` keeps {MOST_KEYS} values here already",
@@ -139,7 +198,9 @@ impl StateBackend for PluginStates {
                 }
                 Ok(there)
             };
-            Ok(self.db.write(write).await?)
+            let written = self.db.write(write).await;
+            self.changed(owner);
+            Ok(written?)
         })
     }
 
@@ -172,13 +233,31 @@ impl StateBackend for PluginStates {
     fn version<'a>(&'a self, owner: &'a StateOwner) -> BoxFuture<'a, Result<u64, CallError>> {
         let row = Row::of(owner);
         Box::pin(async move {
-            let sql = "select version from plugin_state_version
-                       where user_id = ?1 and project_id = ?2 and plugin_id = ?3";
-            let read = move |tx: &Tx<'_>| {
-                let params = (&row.user, &row.project, &row.plugin);
-                tx.query_opt(sql, params, |row| row.get::<i64>(0))
+            Ok(self.db.read(move |tx| row.version(tx)).await?)
+        })
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+    ) -> BoxFuture<'a, Result<StateSnapshot, CallError>> {
+        Box::pin(async move {
+            let before = {
+                let held = self.held();
+                if let Some(known) = held.owners.get(owner) {
+                    return Ok(known.clone());
+                }
+                held.changes
             };
-            Ok(self.db.read(read).await?.unwrap_or(0).unsigned_abs())
+            let found = self.load(owner).await?;
+            let mut held = self.held();
+            if held.changes == before {
+                if held.owners.len() >= MOST_HELD {
+                    held.owners.clear();
+                }
+                held.owners.insert(owner.clone(), found.clone());
+            }
+            Ok(found)
         })
     }
 }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::history::EventHistory;
 use crate::manifest::Manifest;
+use crate::rules::RuleHost;
 use crate::settings::{PluginSettings, Settings};
 use crate::state::StateStore;
 use crate::{ContractError, Method};
@@ -137,6 +138,8 @@ pub struct PluginContext {
     pub history: Arc<dyn EventHistory>,
     /// The hooks, for a plugin that has points of its own to fire.
     pub hooks: Arc<dyn HookHost>,
+    /// What rules need, for the plugin that evaluates them.
+    pub rules: Arc<dyn RuleHost>,
 }
 
 /// The way to the hooks that are installed, and to having done what they ask for.

@@ -58,6 +58,7 @@ mod history;
 pub mod manifest;
 mod method;
 pub mod reading;
+mod rules;
 mod schema;
 mod settings;
 mod state;
@@ -80,9 +81,10 @@ pub use futures_util::future::BoxFuture;
 pub use history::EventHistory;
 pub use manifest::Manifest;
 pub use method::{ContractError, Handler, Method, MethodSpec, NoParams, ToolSpec};
+pub use rules::{RuleHost, RuleSource};
 pub use schema::hash as schema_hash;
 pub use settings::{Overrides, PluginSettings, Setting, SettingKind, Settings};
-pub use state::{State, StateBackend, StateOwner, StateStore};
+pub use state::{State, StateBackend, StateOwner, StateSnapshot, StateStore};
 
 /// The examples of the how-tos, which must compile and run as written.
 #[cfg(doctest)]

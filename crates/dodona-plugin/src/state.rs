@@ -54,6 +54,21 @@ pub trait StateBackend: Send + Sync {
 
     /// How often the owner's values have changed. It only ever grows.
     fn version<'a>(&'a self, owner: &'a StateOwner) -> BoxFuture<'a, Result<u64, CallError>>;
+
+    /// All of an owner's values at once. What did not change since is answered from memory.
+    fn snapshot<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+    ) -> BoxFuture<'a, Result<StateSnapshot, CallError>>;
+}
+
+/// All values of an owner at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateSnapshot {
+    /// An object: the values by key.
+    pub values: Arc<Value>,
+    /// How often they have changed.
+    pub version: u64,
 }
 
 /// A plugin's way to its values. Cheap to clone.

@@ -1,7 +1,12 @@
 //! How a query stands.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{ProjectId, UserId};
 
@@ -54,7 +59,10 @@ pub struct TurnSnapshot {
 }
 
 /// What happened in a query before now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+///
+/// What would grow with the conversation is not written down with it: the exchanges are kept
+/// elsewhere, and tool calls have events of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistorySnapshot {
     /// Tool calls that have ended.
     pub total_tool_calls: u64,
@@ -62,4 +70,36 @@ pub struct HistorySnapshot {
     pub total_failures: u64,
     /// Messages that the model is shown.
     pub message_count: u64,
+    /// How often each tool failed, by its name on the model's side.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<String, u64>,
+    /// When the session began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_started: Option<Timestamp>,
+    /// The last messages, a list: each has `role` and `content`.
+    #[serde(skip, default = "none")]
+    pub messages: Arc<Value>,
+    /// The last tool calls of the query, a list: each has `name`, `arguments`, `result`, `success`
+    /// and `timestamp`.
+    #[serde(skip, default = "none")]
+    pub tools: Arc<Value>,
+}
+
+impl Default for HistorySnapshot {
+    fn default() -> Self {
+        Self {
+            total_tool_calls: 0,
+            total_failures: 0,
+            message_count: 0,
+            failures: BTreeMap::new(),
+            session_started: None,
+            messages: none(),
+            tools: none(),
+        }
+    }
+}
+
+/// An empty list.
+fn none() -> Arc<Value> {
+    Arc::new(Value::Array(Vec::new()))
 }

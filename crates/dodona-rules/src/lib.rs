@@ -41,15 +41,20 @@ pub mod context;
 mod engine;
 pub mod format;
 mod identity;
+mod live;
 pub mod load;
+pub mod log;
+mod methods;
+mod plugin;
 mod problem;
 
 pub use compile::{CompiledCondition, CompiledRule, Origin, ScriptSource};
-pub use context::{Facts, RuleContext};
+pub use context::{Facts, Occurrence, RuleContext};
 pub use engine::{
     Answer, Decision, EvalError, Limiter, Matched, Outcome, Round, Stage, Suppressed, act,
     evaluate, matches,
 };
 pub use format::{Action, Rule, Trigger};
 pub use identity::{NoRuleKey, RuleKey, STANDALONE, Scope};
+pub use plugin::{RulesOptions, RulesPlugin};
 pub use problem::{Problem, ProblemSeverity};

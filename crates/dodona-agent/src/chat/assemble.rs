@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Work;
+use super::{Work, history};
 use super::cite::Citations;
 use super::ending::Stop;
 use super::preload::{self, Preloading};
@@ -74,6 +74,10 @@ pub(super) fn first_snapshot(agent: &Agent, ctx: &CallCtx, query: &Query) -> Que
         },
         tokens_used: begun.tokens_used,
         token_budget: begun.token_budget,
+        history: HistorySnapshot {
+            session_started: Some(query.session_started()),
+            ..HistorySnapshot::default()
+        },
         exchanges: ExchangeRange {
             from: begun.position,
             to: begun.position,
@@ -97,7 +101,7 @@ impl Work<'_> {
     pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, Stop> {
         let mut messages = self.query.window().await?;
         preload::add(&mut messages, &self.question, self.preloaded.as_deref());
-        self.keep_snapshot(turn, messages.len());
+        self.keep_snapshot(turn, &messages);
         Ok(ModelRequest {
             system: self.basis.system.clone(),
             messages,
@@ -106,7 +110,7 @@ impl Work<'_> {
         })
     }
 
-    fn keep_snapshot(&mut self, turn: u32, messages: usize) {
+    fn keep_snapshot(&mut self, turn: u32, messages: &[Message]) {
         let window = self.model.context_window().map(u64::from);
         let snapshot = &mut self.snapshot;
         let sent = self.basis.tokens + snapshot.tokens_used;
@@ -114,7 +118,8 @@ impl Work<'_> {
         snapshot.turn.iteration_count = turn;
         snapshot.turn.token_usage = part(snapshot.tokens_used, snapshot.token_budget);
         snapshot.turn.context_usage = part(sent, window.unwrap_or(snapshot.token_budget));
-        snapshot.history.message_count = messages as u64;
+        snapshot.history.message_count = messages.len() as u64;
+        snapshot.history.messages = history::messages(messages);
         snapshot.exchanges = self.query.range();
     }
 }

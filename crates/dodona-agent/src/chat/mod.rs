@@ -10,6 +10,7 @@ mod cut;
 mod emit;
 mod ending;
 mod fire;
+mod history;
 mod preload;
 mod queue;
 mod repeats;

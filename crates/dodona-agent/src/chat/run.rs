@@ -12,7 +12,7 @@ use super::ending::Stop;
 use super::fire::TurnEnd;
 use super::tools::Toolbox;
 use super::turn::Said;
-use super::{Work, cut, emit};
+use super::{Work, cut, emit, history};
 use crate::conversation::{Ending, Said as Stored, ToolOutcome};
 
 /// What the tools of one turn are called with.
@@ -107,6 +107,7 @@ impl Work<'_> {
             result = json!({ "notice": notice, "result": result });
         }
         let told = self.fit(call, result, waiting).await?;
+        history::record(&mut self.snapshot.history, call, ending, &told);
         let outcome = ToolOutcome {
             ending,
             result: told,
@@ -116,8 +117,6 @@ impl Work<'_> {
         self.stored(&appended);
         let context = self.query.context();
         (self.agent.conversations.notify(context, notifications)).await?;
-        self.snapshot.history.total_tool_calls += 1;
-        self.snapshot.history.total_failures += u64::from(counts_as_failure(ending));
         emit::tool_result(self.ctx, call, error.as_deref(), ending, duration).await?;
         Ok(())
     }
@@ -143,11 +142,6 @@ impl Work<'_> {
             &handle,
         ))
     }
-}
-
-/// A denied call is no failure: somebody meant it.
-fn counts_as_failure(ending: Ending) -> bool {
-    !matches!(ending, Ending::Success | Ending::Denied)
 }
 
 async fn run_one(bench: &Bench, toolbox: &Toolbox, call: &ToolCall) -> Ended {

@@ -14,6 +14,7 @@ use super::lifecycle::{self, NewContext};
 use super::live::LiveQueries;
 use super::query::{self, Appended, Query};
 use super::rows::{Head, Owner};
+use super::session::Touched;
 use super::shown::Window;
 use super::{Conversations, session, turn};
 
@@ -40,7 +41,7 @@ enum Attempt {
         context: ContextId,
         appended: Appended,
         turns_before: u64,
-        begins_session: bool,
+        session: Touched,
     },
     /// The window was counted by another model, or a count of it was left unfinished.
     Recount(ContextId),
@@ -78,7 +79,7 @@ impl Conversations {
                     context,
                     appended,
                     turns_before,
-                    begins_session,
+                    session,
                 } => {
                     return Ok(Query {
                         conversations: self.clone(),
@@ -89,7 +90,7 @@ impl Conversations {
                         begun: appended,
                         turns_before,
                         window: Window::default(),
-                        begins_session,
+                        session,
                     });
                 }
             }
@@ -120,7 +121,7 @@ impl Conversations {
             };
             Ok(Attempt::Begun {
                 turns_before: turns(tx, &head.id)?,
-                begins_session: session::touch(tx, &owner, &head.id, process)?,
+                session: session::touch(tx, &owner, &head.id, process)?,
                 appended: turn::begin(tx, &facts, &question)?,
                 context: head.id,
             })

@@ -18,6 +18,7 @@ use super::id::{ContextId, ExchangeId, QueryId};
 use super::live::LiveQuery;
 use super::request::{self, SentRequest};
 use super::rows::{self, Head, Owner};
+use super::session::Touched;
 use super::shown::{self, Window};
 use super::tool_call::{Ending, ToolCallRecord};
 use super::usage::{self, UsageRecord};
@@ -212,7 +213,7 @@ pub struct Query {
     pub(super) turns_before: u64,
     /// What a model was shown last.
     pub(super) window: Window,
-    pub(super) begins_session: bool,
+    pub(super) session: Touched,
 }
 
 /// How a query ends that could not be ended when it should have been.
@@ -262,7 +263,12 @@ impl Query {
 
     /// Whether a session began with it.
     pub fn begins_session(&self) -> bool {
-        self.begins_session
+        self.session.begins
+    }
+
+    /// When the session began that it belongs to.
+    pub fn session_started(&self) -> Timestamp {
+        self.session.started_at
     }
 
     /// Adds what was said in a turn, counted from 1.

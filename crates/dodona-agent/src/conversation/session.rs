@@ -44,13 +44,22 @@ pub enum Ending {
     All,
 }
 
-/// Notes that something is said in a conversation. Whether a session begins with it.
+/// A session in which something is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Touched {
+    /// Whether it begins with that.
+    pub(super) begins: bool,
+    /// When it began.
+    pub(super) started_at: Timestamp,
+}
+
+/// Notes that something is said in a conversation.
 pub(super) fn touch(
     tx: &Tx<'_>,
     owner: &Owner,
     context: &ContextId,
     process: Uuid,
-) -> Result<bool, ConversationError> {
+) -> Result<Touched, ConversationError> {
     // One that an earlier process left open ended with it, whether or not that was noticed yet.
     tx.execute(
         "update sessions set ended_at = ?1, reason = ?2
@@ -74,7 +83,13 @@ pub(super) fn touch(
             rows::now(),
         ),
     )?;
-    Ok(begun > 0)
+    let sql = "select started_at from sessions where context_id = ?1 and ended_at is null";
+    let started: String = tx.query_one(sql, (context.as_str(),), |row| row.get(0))?;
+    let strange = || rows::unreadable("session", "started_at".to_owned());
+    Ok(Touched {
+        begins: begun > 0,
+        started_at: started.parse().map_err(|_| strange())?,
+    })
 }
 
 /// Ends the session of a conversation, if there is one.

@@ -161,7 +161,8 @@ impl Manager {
             db: store.database(&file, Durability::Full),
             bus: Arc::clone(&self.services.bus),
             history: Arc::clone(&self.services.history),
-            hooks: Arc::clone(&self.hooks),
+            hooks: Arc::clone(&self.host.hooks),
+            rules: Arc::clone(&self.host.rules),
             name,
         }
     }

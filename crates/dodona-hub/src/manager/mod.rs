@@ -25,7 +25,7 @@ use dodona_plugin::activation::EventDraft;
 use dodona_plugin::reading::Problem;
 use dodona_plugin::{
     CallError, Capabilities, ErrorCode, EventBus, EventHistory, HookHost, Manifest, Plugin,
-    PluginSettings, StateBackend,
+    PluginSettings, RuleHost, StateBackend,
 };
 use dodona_proto::{PluginName, PluginState, PluginStatus, Severity};
 use dodona_store::Store;
@@ -62,12 +62,20 @@ pub(crate) struct Services {
     pub(crate) global_config: Arc<Map<String, Value>>,
 }
 
+/// Ways to the hub that plugins are given.
+pub(crate) struct Handles {
+    /// For those that fire hook points.
+    pub(crate) hooks: Arc<dyn HookHost>,
+    /// For the one that evaluates rules.
+    pub(crate) rules: Arc<dyn RuleHost>,
+}
+
 /// Who decides which plugins live.
 pub(crate) struct Manager {
     sources: Arc<Sources>,
     services: Services,
-    /// What plugins that fire hook points get.
-    hooks: Arc<dyn HookHost>,
+    /// What plugins get of the hub itself.
+    host: Handles,
     /// Held while it changes. Shared with whoever lets plugins go.
     living: Arc<Mutex<Living>>,
     /// Held while the roster is being changed.
@@ -129,11 +137,11 @@ struct Outcome {
 }
 
 impl Manager {
-    pub(crate) fn new(sources: Sources, services: Services, hooks: Arc<dyn HookHost>) -> Self {
+    pub(crate) fn new(sources: Sources, services: Services, host: Handles) -> Self {
         Self {
             sources: Arc::new(sources),
             services,
-            hooks,
+            host,
             living: Arc::default(),
             editing: Mutex::default(),
             view: ArcSwap::default(),

@@ -32,6 +32,8 @@ pub struct CompiledRule {
     pub rule: Rule,
     /// Its name everywhere.
     pub key: RuleKey,
+    /// The same as a text.
+    pub label: String,
     /// Where it comes from.
     pub origin: Origin,
     /// Whether nobody can switch it off: `core` where that counts.
@@ -69,11 +71,13 @@ impl CompiledRule {
         let problems = (errors.into_problems().into_iter().map(Problem::error))
             .chain(warnings.into_problems().into_iter().map(Problem::warning))
             .collect();
+        let key = RuleKey {
+            plugin,
+            id: rule.id.clone(),
+        };
         let compiled = condition.zip(actions).map(|(condition, actions)| Self {
-            key: RuleKey {
-                plugin,
-                id: rule.id.clone(),
-            },
+            label: key.to_string(),
+            key,
             origin,
             is_core,
             condition,

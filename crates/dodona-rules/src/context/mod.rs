@@ -7,7 +7,9 @@
 mod expression;
 mod facts;
 mod functions;
+mod journaled;
 mod json;
+mod live;
 mod record;
 mod script;
 mod state;
@@ -18,6 +20,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value};
 
 pub use facts::{CallFacts, Data, EventFacts, Facts, History, Party, ResultFacts, Turn};
+pub use live::Occurrence;
 pub(crate) use script::host;
 pub(crate) use template::Page;
 

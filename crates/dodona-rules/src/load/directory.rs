@@ -58,8 +58,8 @@ pub fn load_directory(directory: &Path, scope: &Scope) -> Vec<Loaded> {
             .map(|file| load_file(file, scope.clone()))
             .collect(),
         Err(problem) => vec![Loaded {
-            rule: None,
             problems: vec![*problem],
+            ..Loaded::default()
         }],
     }
 }

@@ -10,7 +10,7 @@ use dodona_script::Script;
 
 use crate::Problem;
 use crate::compile::{CompiledRule, Origin, ScriptSource};
-use crate::format;
+use crate::format::{self, Condition};
 use crate::identity::Scope;
 
 /// The largest file of a rule, in bytes.
@@ -23,6 +23,8 @@ pub struct Loaded {
     pub rule: Option<Arc<CompiledRule>>,
     /// What is wrong with it.
     pub problems: Vec<Problem>,
+    /// The script that it names, whether or not that can be used.
+    pub script: Option<String>,
 }
 
 /// Loads a rule from its text.
@@ -30,15 +32,20 @@ pub fn load_text(origin: Origin, text: &str, scripts: &ScriptSource<'_>) -> Load
     let (rule, mut problems) = format::parse(&origin.path, text);
     let Some(rule) = rule else {
         return Loaded {
-            rule: None,
             problems,
+            ..Loaded::default()
         };
+    };
+    let script = match &rule.condition {
+        Condition::Script(path) => Some(path.clone()),
+        Condition::Expression(_) => None,
     };
     let (compiled, more) = CompiledRule::compile(rule, text, origin, scripts);
     problems.extend(more);
     Loaded {
         rule: compiled.map(Arc::new),
         problems,
+        script,
     }
 }
 
@@ -50,8 +57,8 @@ pub fn load_file(path: &Path, scope: Scope) -> Loaded {
         Err(why) => {
             let problem = Problem::error(reading::Problem::of_file(shown, why));
             return Loaded {
-                rule: None,
                 problems: vec![problem],
+                ..Loaded::default()
             };
         }
     };

@@ -59,7 +59,7 @@ fn yields_to_user(known: &CompiledRule) -> Option<String> {
 
 impl Merging {
     fn layer(&mut self, loaded: Vec<Loaded>, stays: fn(&CompiledRule) -> Option<String>) {
-        for Loaded { rule, problems } in loaded {
+        for Loaded { rule, problems, .. } in loaded {
             self.problems.extend(problems);
             let Some(rule) = rule else { continue };
             let why = self.rules.get(&rule.key).and_then(|known| stays(known));

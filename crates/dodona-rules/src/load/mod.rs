@@ -4,12 +4,14 @@ mod bundled;
 mod directory;
 mod file;
 mod merge;
+mod scan;
 mod set;
 
 pub use bundled::{BUNDLED, BundledFile, bundled};
 pub use directory::{load_directory, rule_files};
 pub use file::{LARGEST, Loaded, load_file, load_text};
 pub use merge::{Layers, merge};
+pub(crate) use scan::{Places, ProjectRules, Scanner, Sets};
 pub(crate) use set::Entry;
 pub use set::{RuleSet, TriggerRules};
 

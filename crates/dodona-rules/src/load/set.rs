@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use dodona_expr::{Expr, ExprSet};
 use dodona_proto::PluginName;
+use jiff::Timestamp;
 
 use crate::compile::CompiledRule;
-use crate::format::Trigger;
+use crate::format::{ActionKind, Trigger};
 use crate::identity::RuleKey;
 
 /// Rules, indexed by trigger. It never changes: another set takes its place.
@@ -25,6 +27,16 @@ pub struct TriggerRules {
     /// For each plugin, because state and settings are a plugin's.
     plugins: Vec<PluginRules>,
     has_scripts: bool,
+    sets_state: bool,
+    rounds: Rounds,
+}
+
+/// How often the rules were asked, since somebody took note of it.
+#[derive(Debug, Default)]
+struct Rounds {
+    count: AtomicU64,
+    /// When they were last, in milliseconds of Unix time.
+    last: AtomicI64,
 }
 
 /// The conditions of one plugin's rules, which share what they have in common.
@@ -105,7 +117,14 @@ impl TriggerRules {
                 plugin,
                 expressions: ExprSet::new(expressions),
             });
+        let sets_state = |entry: &Entry| {
+            let mut actions = entry.rule.rule.actions.iter();
+            entry.expression.is_none()
+                || actions.any(|action| action.kind() == ActionKind::SetState)
+        };
         Self {
+            sets_state: entries.iter().any(sets_state),
+            rounds: Rounds::default(),
             has_scripts: entries.iter().any(|entry| entry.expression.is_none()),
             plugins: plugins.collect(),
             entries,
@@ -138,5 +157,24 @@ impl TriggerRules {
     /// Whether one of the conditions is a script, and so blocks its thread.
     pub fn has_scripts(&self) -> bool {
         self.has_scripts
+    }
+
+    /// Whether one of the rules may change its plugin's state.
+    pub fn sets_state(&self) -> bool {
+        self.sets_state
+    }
+
+    /// Counts that all of them are asked.
+    pub(crate) fn count_round(&self) {
+        self.rounds.count.fetch_add(1, Ordering::Relaxed);
+        let now = Timestamp::now().as_millisecond();
+        self.rounds.last.store(now, Ordering::Relaxed);
+    }
+
+    /// How often they were asked since this was called last, and when they were last.
+    pub(crate) fn take_rounds(&self) -> (u64, Timestamp) {
+        let last = self.rounds.last.load(Ordering::Relaxed);
+        let count = self.rounds.count.swap(0, Ordering::Relaxed);
+        (count, Timestamp::from_millisecond(last).unwrap_or_default())
     }
 }

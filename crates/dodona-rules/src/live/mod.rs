@@ -1,0 +1,10 @@
+//! The engine at work: rules that change, state that lasts, decisions that are noted.
+
+mod book;
+mod decided;
+mod hooks;
+mod run;
+
+pub(crate) use book::Rulebook;
+pub(crate) use hooks::hooks;
+pub(crate) use run::{Live, Whose};

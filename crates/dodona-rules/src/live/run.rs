@@ -1,0 +1,261 @@
+//! One event, from its facts to what is done about it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use dodona_plugin::activation::EventDraft;
+use dodona_plugin::{Behalf, CallError, EventBus, RuleHost, StateOwner};
+use dodona_proto::{Effect, ProjectId, Severity, UserId};
+use dodona_script::Engine;
+use serde_json::{Value, json};
+
+use super::book::Rulebook;
+use super::decided::Decided;
+use crate::context::{Facts, Occurrence, RuleContext};
+use crate::engine::{Answer, Decision, EvalError, Limiter, Outcome, Round, Stage};
+use crate::format::Trigger;
+use crate::load::{Library, TriggerRules};
+use crate::log::Log;
+
+/// How many virtual machines for scripts are kept.
+const MACHINES: usize = 4;
+
+/// The event by which the journal knows what rules decided.
+pub(crate) const DECIDED: &str = "rules.decided";
+
+/// The engine at work.
+pub(crate) struct Live {
+    pub(crate) book: Arc<Rulebook>,
+    pub(crate) host: Arc<dyn RuleHost>,
+    pub(crate) log: Arc<Log>,
+    bus: Arc<dyn EventBus>,
+    scripts: Engine,
+    limiter: Limiter,
+    /// One lock for each user and project whose state is being changed.
+    changing: Mutex<HashMap<Whose, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+/// Whose event it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Whose {
+    pub(crate) user: UserId,
+    pub(crate) project: Option<ProjectId>,
+}
+
+impl Live {
+    pub(crate) fn new(
+        book: Arc<Rulebook>,
+        host: Arc<dyn RuleHost>,
+        bus: Arc<dyn EventBus>,
+        log: Arc<Log>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            book,
+            host,
+            log,
+            bus,
+            scripts: Engine::new(MACHINES),
+            limiter: Limiter::new(),
+            changing: Mutex::default(),
+        })
+    }
+
+    /// Asks the rules about an event. What they say is kept, noted and told.
+    pub(crate) async fn run(self: &Arc<Self>, whose: Whose, occurrence: Occurrence) -> Decided {
+        let project = self.book.of(whose.project.as_ref()).await;
+        let Occurrence { trigger, mut facts } = occurrence;
+        let rules = project.library.rules.at(trigger);
+        let mut decided = Decided::default();
+        if !rules.is_empty() {
+            rules.count_round();
+            facts.user.settings = Arc::new(Value::Object(self.host.choices(&whose.user)));
+            facts.project.settings = project.settings;
+            decided = self
+                .decide(&whose, trigger, facts.clone(), &project.library)
+                .await;
+        }
+        if trigger == Trigger::OnSessionEnd {
+            self.limiter.session_ended(&facts);
+        }
+        decided
+    }
+
+    async fn decide(
+        self: &Arc<Self>,
+        whose: &Whose,
+        trigger: Trigger,
+        facts: Facts,
+        library: &Arc<Library>,
+    ) -> Decided {
+        let rules = library.rules.at(trigger);
+        // Events of tools that run side by side must not count from the same number.
+        let changing = rules.sets_state().then(|| self.lock(whose));
+        let _changing = match &changing {
+            Some(lock) => Some(lock.lock().await),
+            None => None,
+        };
+        let facts = Arc::new(facts);
+        let mut answers = match self.contexts(whose, rules, &facts).await {
+            Ok(contexts) => self.ask(whose, trigger, library, contexts).await,
+            Err(error) => all_failed(rules, &error),
+        };
+        let mut decided = Decided::default();
+        for answer in &mut answers {
+            self.keep_state(whose, answer).await;
+            decided.add(answer);
+        }
+        if !answers.is_empty() {
+            self.journal(whose, trigger, &facts, &answers).await;
+            self.log.note(whose, trigger, &facts, answers);
+        }
+        decided
+    }
+
+    /// The context as the rules of each plugin see it.
+    async fn contexts(
+        &self,
+        whose: &Whose,
+        rules: &TriggerRules,
+        facts: &Arc<Facts>,
+    ) -> Result<Vec<RuleContext>, CallError> {
+        let base = RuleContext::new(Arc::clone(facts));
+        let mut contexts = Vec::new();
+        for plugin in rules.plugin_names() {
+            let state = self.host.state(&whose.owner(plugin)).await?;
+            let settings = self.host.settings(plugin, &whose.user).unwrap_or_default();
+            contexts.push(base.of_plugin(state.values, Arc::new(Value::Object(settings))));
+        }
+        Ok(contexts)
+    }
+
+    /// Asks every rule. Where one is a script, on a thread that may be blocked.
+    async fn ask(
+        self: &Arc<Self>,
+        whose: &Whose,
+        trigger: Trigger,
+        library: &Arc<Library>,
+        contexts: Vec<RuleContext>,
+    ) -> Vec<Answer> {
+        let rules = library.rules.at(trigger);
+        let off = self.host.disabled(&whose.user);
+        if !rules.has_scripts() {
+            return self.ask_now(rules, &contexts, &off);
+        }
+        let (live, library) = (Arc::clone(self), Arc::clone(library));
+        let work = move || live.ask_now(library.rules.at(trigger), &contexts, &off);
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
+            tracing::error!(%trigger, "asking rules panicked");
+            Vec::new()
+        })
+    }
+
+    fn ask_now(
+        &self,
+        rules: &TriggerRules,
+        contexts: &[RuleContext],
+        off: &std::collections::BTreeSet<String>,
+    ) -> Vec<Answer> {
+        let round = Round {
+            rules,
+            contexts,
+            limiter: &self.limiter,
+            scripts: &self.scripts,
+            is_off: &|rule| !off.is_empty() && !rule.is_core && off.contains(&rule.label),
+        };
+        round.ask()
+    }
+
+    /// Keeps what a rule sets. It is stored before the event goes on.
+    async fn keep_state(&self, whose: &Whose, answer: &mut Answer) {
+        let owner = whose.owner(&answer.rule.key.plugin);
+        let mut failed = None;
+        for (index, decision) in answer.outcome.decisions.iter().enumerate() {
+            let Decision::Effect(Effect::SetState { key, value }) = decision else {
+                continue;
+            };
+            if let Err(error) = self.host.set_state(&owner, key, value.clone()).await {
+                failed.get_or_insert(EvalError {
+                    stage: Stage::Action(index),
+                    message: error.to_string(),
+                });
+            }
+        }
+        let error = &mut answer.outcome.error;
+        *error = error.take().or(failed);
+        if let Some(error) = error {
+            tracing::warn!(rule = answer.rule.label, "a rule failed: {error}");
+        }
+    }
+
+    /// Puts what was decided into the journal, so that it can be explained and done again.
+    async fn journal(&self, whose: &Whose, trigger: Trigger, facts: &Facts, answers: &[Answer]) {
+        let told = answers
+            .iter()
+            .filter(|answer| answer.outcome.suppressed.is_none());
+        let rules: Vec<Value> = told
+            .map(|answer| json!({ "rule": answer.rule.label, "outcome": answer.outcome }))
+            .collect();
+        if rules.is_empty() {
+            return;
+        }
+        let behalf = Behalf {
+            user: &whose.user,
+            project: whose.project.as_ref(),
+            call: None,
+        };
+        let draft = EventDraft {
+            kind: DECIDED,
+            source: "rules",
+            severity: Severity::Info,
+            payload: json!({
+                "trigger": trigger,
+                "context_id": facts.context_id,
+                "query_id": facts.query_id,
+                "turn": facts.turn.number,
+                "rules": rules,
+            }),
+            behalf: Some(behalf),
+            id: None,
+        };
+        if let Err(error) = self.bus.publish(draft).await {
+            tracing::warn!(%error, "what rules decided could not be journaled");
+        }
+    }
+
+    fn lock(&self, whose: &Whose) -> Arc<tokio::sync::Mutex<()>> {
+        let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = changing.get(whose).and_then(Weak::upgrade) {
+            return lock;
+        }
+        changing.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::default();
+        changing.insert(whose.clone(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+impl Whose {
+    fn owner(&self, plugin: &dodona_proto::PluginName) -> StateOwner {
+        StateOwner {
+            user: self.user.clone(),
+            project: self.project.clone(),
+            plugin: plugin.clone(),
+        }
+    }
+}
+
+/// Nobody can be asked without what the rules remember.
+fn all_failed(rules: &TriggerRules, error: &CallError) -> Vec<Answer> {
+    let failed = |rule: &Arc<crate::CompiledRule>| Answer {
+        rule: Arc::clone(rule),
+        outcome: Outcome {
+            error: Some(EvalError {
+                stage: Stage::Condition,
+                message: format!("the state cannot be read: {error}"),
+            }),
+            ..Outcome::default()
+        },
+        elapsed: std::time::Duration::ZERO,
+    };
+    rules.rules().map(failed).collect()
+}

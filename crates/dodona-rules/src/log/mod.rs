@@ -1,0 +1,15 @@
+//! What rules did: the execution log, and how alive each rule is.
+//!
+//! An event leaves its notes in memory and goes on; they are written together a moment later, and
+//! before anybody reads them. A crash loses at most that moment of notes: what was decided is in
+//! the journal.
+
+mod liveness;
+mod read;
+mod schema;
+mod write;
+
+pub use liveness::Liveness;
+pub use read::{Execution, LogFilter};
+pub(crate) use schema::MIGRATIONS;
+pub(crate) use write::Log;

@@ -1,0 +1,144 @@
+//! Reading what was noted.
+
+use std::collections::BTreeMap;
+
+use dodona_plugin::CallError;
+use dodona_plugin::store::{DbError, Row, Tx};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::liveness::Liveness;
+use super::write::Log;
+use crate::live::Rulebook;
+
+/// One execution: a rule that fired or failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Execution {
+    /// Grows with time.
+    pub id: i64,
+    /// Which rule, as `plugin/id`.
+    pub rule: String,
+    /// At which trigger.
+    pub trigger: String,
+    /// Whether its condition held.
+    pub fired: bool,
+    /// Whether it did something.
+    pub executed: bool,
+    /// How long that took.
+    pub execution_time_ms: f64,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// When.
+    pub at: Timestamp,
+    /// For whom.
+    pub user: String,
+    /// About which project; empty for none.
+    pub project: String,
+    /// In which conversation.
+    pub context_id: Option<String>,
+    /// In which query.
+    pub query_id: Option<String>,
+    /// In which turn of the conversation; 0 for none.
+    pub turn: i64,
+    /// What it decided; null where that is too much to keep.
+    pub decisions: Value,
+}
+
+/// Which executions.
+#[derive(Debug, Clone, Default)]
+pub struct LogFilter {
+    /// Of this user.
+    pub user: String,
+    /// Of this rule only.
+    pub rule: Option<String>,
+    /// Only those that failed.
+    pub failed: bool,
+    /// At most so many, the newest.
+    pub limit: u32,
+}
+
+impl Log {
+    /// Executions, the newest first.
+    pub(crate) async fn executions(
+        &self,
+        book: &Rulebook,
+        filter: LogFilter,
+    ) -> Result<Vec<Execution>, CallError> {
+        self.flush(book).await;
+        let read = move |tx: &Tx<'_>| {
+            let sql = "select id, rule_id, trigger, condition_result, action_executed,
+                    execution_time_ms, error_message, created_at, user_id, project_id, context_id,
+                    query_id, turn, decisions_json
+                from rule_execution_log
+                where user_id = ?1 and (?2 is null or rule_id = ?2)
+                    and (?3 = 0 or error_message is not null)
+                order by id desc limit ?4";
+            let params = (
+                &filter.user,
+                &filter.rule,
+                filter.failed,
+                i64::from(filter.limit),
+            );
+            tx.query(sql, params, execution)
+        };
+        Ok(self.db.read(read).await?)
+    }
+
+    /// How alive each rule is, by its name.
+    pub(crate) async fn liveness(
+        &self,
+        book: &Rulebook,
+    ) -> Result<BTreeMap<String, Liveness>, CallError> {
+        self.flush(book).await;
+        let read = |tx: &Tx<'_>| {
+            let sql = "select rule_id, evaluated, fired, failed, suppressed, last_evaluated,
+                    last_fired, last_failed, last_error from rule_liveness";
+            tx.query(sql, (), |row| Ok((row.get::<String>(0)?, alive(row)?)))
+        };
+        Ok(self.db.read(read).await?.into_iter().collect())
+    }
+}
+
+fn execution(row: &Row<'_>) -> Result<Execution, DbError> {
+    let decisions = row.get::<String>(13)?;
+    Ok(Execution {
+        id: row.get(0)?,
+        rule: row.get(1)?,
+        trigger: row.get(2)?,
+        fired: row.get(3)?,
+        executed: row.get(4)?,
+        execution_time_ms: row.get(5)?,
+        error: row.get(6)?,
+        at: time(row, 7)?.unwrap_or_default(),
+        user: row.get(8)?,
+        project: row.get(9)?,
+        context_id: row.get(10)?,
+        query_id: row.get(11)?,
+        turn: row.get(12)?,
+        decisions: serde_json::from_str(&decisions).unwrap_or_default(),
+    })
+}
+
+fn alive(row: &Row<'_>) -> Result<Liveness, DbError> {
+    Ok(Liveness {
+        evaluated: count(row, 1)?,
+        fired: count(row, 2)?,
+        failed: count(row, 3)?,
+        suppressed: count(row, 4)?,
+        last_evaluated: time(row, 5)?,
+        last_fired: time(row, 6)?,
+        last_failed: time(row, 7)?,
+        last_error: row.get(8)?,
+    })
+}
+
+fn count(row: &Row<'_>, index: usize) -> Result<u64, DbError> {
+    Ok(row.get::<i64>(index)?.unsigned_abs())
+}
+
+fn time(row: &Row<'_>, index: usize) -> Result<Option<Timestamp>, DbError> {
+    let text: Option<String> = row.get(index)?;
+    Ok(text.and_then(|text| text.parse().ok()))
+}

@@ -1,0 +1,99 @@
+//! The plugin.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dodona_plugin::activation::Activating;
+use dodona_plugin::{BoxFuture, Contribution, Plugin, PluginContext};
+
+use crate::identity::STANDALONE;
+use crate::live::{Live, Rulebook, hooks};
+use crate::log::{Log, MIGRATIONS};
+use crate::methods::RuleMethods;
+
+/// What the plugin is told by whoever starts it.
+#[derive(Debug, Clone, Default)]
+pub struct RulesOptions {
+    /// Where the user keeps rules.
+    pub rules: Option<PathBuf>,
+}
+
+/// The plugin `rules`.
+#[derive(Default)]
+pub struct RulesPlugin {
+    options: RulesOptions,
+    /// There while it is active.
+    live: Mutex<Option<Arc<Live>>>,
+}
+
+impl RulesPlugin {
+    /// The plugin with the user's rules.
+    pub fn new(options: RulesOptions) -> Self {
+        Self {
+            options,
+            live: Mutex::default(),
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, Option<Arc<Live>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Plugin for RulesPlugin {
+    fn name(&self) -> &'static str {
+        STANDALONE
+    }
+
+    fn version(&self) -> &'static str {
+        "0.1.0"
+    }
+
+    fn description(&self) -> &'static str {
+        "What shall happen when: rules in TOML."
+    }
+
+    fn activate(&self, ctx: PluginContext) -> Activating<'_> {
+        Box::pin(async move {
+            let book = Rulebook::new(self.options.rules.clone(), Arc::clone(&ctx.rules));
+            let log = Log::new(ctx.db.clone());
+            let live = Live::new(
+                Arc::clone(&book),
+                Arc::clone(&ctx.rules),
+                Arc::clone(&ctx.bus),
+                Arc::clone(&log),
+            );
+            let methods = Arc::new(RuleMethods::new(Arc::clone(&live)));
+            let contribution = Contribution::new()
+                .methods(methods.plugin_methods()?)
+                .migrations(MIGRATIONS);
+            let contribution = hooks(&live)
+                .into_iter()
+                .fold(contribution, Contribution::hook);
+            book.watch();
+            log.keep_writing(&book);
+            *self.live() = Some(live);
+            Ok(contribution)
+        })
+    }
+
+    /// Notes that wait are written. The last sessions may end after this, and are noted when it is
+    /// let go.
+    fn before_stop(&self) -> BoxFuture<'_, ()> {
+        let live = self.live().clone();
+        Box::pin(async {
+            if let Some(live) = live {
+                live.log.flush(&live.book).await;
+            }
+        })
+    }
+
+    fn deactivate(&self) -> BoxFuture<'_, ()> {
+        let live = self.live().take();
+        Box::pin(async {
+            if let Some(live) = live {
+                live.log.flush(&live.book).await;
+            }
+        })
+    }
+}
