@@ -115,7 +115,10 @@ impl UserOverrides {
         self.db
             .write(move |tx| tx.execute(sql, (&row, &text)))
             .await?;
-        let mut all = self.disabled.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self
+            .disabled
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         all.insert(user.clone(), Arc::new(rules));
         Ok(())
     }

@@ -232,9 +232,7 @@ impl StateBackend for PluginStates {
 
     fn version<'a>(&'a self, owner: &'a StateOwner) -> BoxFuture<'a, Result<u64, CallError>> {
         let row = Row::of(owner);
-        Box::pin(async move {
-            Ok(self.db.read(move |tx| row.version(tx)).await?)
-        })
+        Box::pin(async move { Ok(self.db.read(move |tx| row.version(tx)).await?) })
     }
 
     fn snapshot<'a>(

@@ -36,6 +36,8 @@ struct State {
     effects: Vec<PluginEffect>,
     answered: bool,
     told: bool,
+    /// It was dropped already, and somebody was to tell its end.
+    dropped: bool,
 }
 
 impl ToolRun {
@@ -211,7 +213,8 @@ impl ToolRun {
 impl Drop for ToolRun {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut state.told, true) {
+        // A runtime that ends drops what it is given at once: nobody is left to tell.
+        if std::mem::replace(&mut state.told, true) || state.dropped {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
@@ -224,6 +227,7 @@ impl Drop for ToolRun {
             tool_name: std::mem::take(&mut self.tool_name),
             state: Mutex::new(State {
                 told: false,
+                dropped: true,
                 ..std::mem::take(state)
             }),
         };

@@ -32,8 +32,10 @@ pub trait RuleHost: Send + Sync {
     fn choices(&self, user: &UserId) -> Map<String, Value>;
 
     /// Everything that a plugin remembers for a user in a project, of whichever plugin.
-    fn state<'a>(&'a self, owner: &'a StateOwner)
-    -> BoxFuture<'a, Result<StateSnapshot, CallError>>;
+    fn state<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+    ) -> BoxFuture<'a, Result<StateSnapshot, CallError>>;
 
     /// Sets a value of whichever plugin, and answers with the owner's new version.
     fn set_state<'a>(

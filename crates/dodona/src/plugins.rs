@@ -8,6 +8,7 @@ use dodona_knowledge::{Options, VaultRoot};
 use dodona_llm::{Embedder, Models, process_environment};
 use dodona_plugin::Plugin;
 use dodona_proto::{CallError, ErrorCode};
+use dodona_rules::{RulesOptions, RulesPlugin};
 
 use crate::config::{self, Settings};
 use crate::home::Home;
@@ -19,6 +20,9 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
         embedder: embedder(settings),
     });
     all.push(Arc::new(AgentPlugin::new(agent(home, settings))));
+    all.push(Arc::new(RulesPlugin::new(RulesOptions {
+        rules: Some(home.config.join("rules")),
+    })));
     all.push(Arc::new(EchoPlugin::default()));
     all
 }

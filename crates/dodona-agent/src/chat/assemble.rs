@@ -17,11 +17,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Work, history};
 use super::cite::Citations;
 use super::ending::Stop;
 use super::preload::{self, Preloading};
 use super::tools::Toolbox;
+use super::{Work, history};
 use crate::agent::Agent;
 use crate::conversation::{ContextId, KeyDecision, Owner, Query, RecordedQuery, RecordedTurn};
 use crate::prompt;

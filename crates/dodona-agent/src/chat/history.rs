@@ -75,7 +75,12 @@ mod tests {
             record(&mut history, &call("a"), Ending::Error, "no");
         }
         record(&mut history, &call("b"), Ending::Denied, "never");
-        record(&mut history, &call("c"), Ending::Success, &"é".repeat(LONGEST));
+        record(
+            &mut history,
+            &call("c"),
+            Ending::Success,
+            &"é".repeat(LONGEST),
+        );
         assert_eq!((history.total_tool_calls, history.total_failures), (62, 60));
         assert_eq!(history.failures.get("a"), Some(&60));
         assert_eq!(history.failures.get("b"), None);

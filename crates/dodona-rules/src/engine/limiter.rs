@@ -37,6 +37,17 @@ struct Firing {
     in_session: bool,
 }
 
+/// A firing that was noted.
+#[derive(Debug, Clone)]
+pub(crate) struct PastFiring {
+    pub(crate) user: String,
+    pub(crate) project: String,
+    pub(crate) context: Option<String>,
+    pub(crate) query: Option<String>,
+    pub(crate) turn: i64,
+    pub(crate) at: Timestamp,
+}
+
 impl Firing {
     fn now(facts: &Facts) -> Self {
         Self {
@@ -96,6 +107,27 @@ impl Limiter {
         }
     }
 
+    /// Notes what a rule did in an earlier process, the newest first. The sessions of that time
+    /// have ended.
+    pub(crate) fn recall(&self, rule: &RuleKey, firings: Vec<PastFiring>) {
+        let mut places = self.places();
+        for past in firings {
+            let name = match past.context {
+                Some(context) => context,
+                None => outside(&past.user, &past.project),
+            };
+            let place = places.entry(name).or_default();
+            place.last = place.last.max(Some(past.at));
+            let firing = Firing {
+                at: Some(past.at),
+                turn: past.turn,
+                query: past.query,
+                in_session: false,
+            };
+            place.rules.entry(rule.clone()).or_insert(firing);
+        }
+    }
+
     fn places(&self) -> MutexGuard<'_, HashMap<String, Place>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,8 +137,13 @@ impl Limiter {
 fn name(facts: &Facts) -> String {
     match &facts.context_id {
         Some(context) => context.clone(),
-        None => format!("{}\n{}", facts.user.id, facts.project.id),
+        None => outside(&facts.user.id, &facts.project.id),
     }
+}
+
+/// What is outside of a conversation.
+fn outside(user: &str, project: &str) -> String {
+    format!("{user}\n{project}")
 }
 
 fn lasts(cooldown: Cooldown, last: &Firing, now: &Firing) -> bool {

@@ -10,5 +10,6 @@ mod round;
 
 pub use evaluate::{act, evaluate, matches};
 pub use limiter::Limiter;
+pub(crate) use limiter::PastFiring;
 pub use outcome::{Decision, EvalError, Matched, Outcome, Stage, Suppressed};
 pub use round::{Answer, Round};

@@ -31,6 +31,8 @@ pub(crate) struct Live {
     bus: Arc<dyn EventBus>,
     scripts: Engine,
     limiter: Limiter,
+    /// Whether it is known what rules did in an earlier process.
+    recalled: tokio::sync::OnceCell<()>,
     /// One lock for each user and project whose state is being changed.
     changing: Mutex<HashMap<Whose, Weak<tokio::sync::Mutex<()>>>>,
 }
@@ -56,6 +58,7 @@ impl Live {
             bus,
             scripts: Engine::new(MACHINES),
             limiter: Limiter::new(),
+            recalled: tokio::sync::OnceCell::new(),
             changing: Mutex::default(),
         })
     }
@@ -64,38 +67,56 @@ impl Live {
     pub(crate) async fn run(self: &Arc<Self>, whose: Whose, occurrence: Occurrence) -> Decided {
         let project = self.book.of(whose.project.as_ref()).await;
         let Occurrence { trigger, mut facts } = occurrence;
-        let rules = project.library.rules.at(trigger);
-        let mut decided = Decided::default();
-        if !rules.is_empty() {
-            rules.count_round();
+        let is_asked = !project.library.rules.at(trigger).is_empty();
+        if is_asked {
+            self.recall(&project.library).await;
             facts.user.settings = Arc::new(Value::Object(self.host.choices(&whose.user)));
             facts.project.settings = project.settings;
-            decided = self
-                .decide(&whose, trigger, facts.clone(), &project.library)
-                .await;
         }
+        let facts = Arc::new(facts);
+        let decided = match is_asked {
+            true => self.decide(&whose, trigger, &facts, &project.library).await,
+            false => Decided::default(),
+        };
         if trigger == Trigger::OnSessionEnd {
             self.limiter.session_ended(&facts);
         }
         decided
     }
 
+    /// Finds out, once, when rules that wait fired in an earlier process.
+    async fn recall(&self, library: &Library) {
+        let recalling = async {
+            let rules = library.rules.rules().iter();
+            for rule in rules.filter(|rule| rule.rule.limits.cooldown.is_some()) {
+                match self.log.last_firings(&rule.label).await {
+                    Ok(firings) => self.limiter.recall(&rule.key, firings),
+                    Err(error) => {
+                        tracing::warn!(%error, "when rules fired before cannot be read");
+                        return;
+                    }
+                }
+            }
+        };
+        self.recalled.get_or_init(|| recalling).await;
+    }
+
     async fn decide(
         self: &Arc<Self>,
         whose: &Whose,
         trigger: Trigger,
-        facts: Facts,
+        facts: &Arc<Facts>,
         library: &Arc<Library>,
     ) -> Decided {
         let rules = library.rules.at(trigger);
+        rules.count_round();
         // Events of tools that run side by side must not count from the same number.
         let changing = rules.sets_state().then(|| self.lock(whose));
         let _changing = match &changing {
             Some(lock) => Some(lock.lock().await),
             None => None,
         };
-        let facts = Arc::new(facts);
-        let mut answers = match self.contexts(whose, rules, &facts).await {
+        let mut answers = match self.contexts(whose, rules, facts).await {
             Ok(contexts) => self.ask(whose, trigger, library, contexts).await,
             Err(error) => all_failed(rules, &error),
         };
@@ -105,8 +126,8 @@ impl Live {
             decided.add(answer);
         }
         if !answers.is_empty() {
-            self.journal(whose, trigger, &facts, &answers).await;
-            self.log.note(whose, trigger, &facts, answers);
+            self.journal(whose, trigger, facts, &answers).await;
+            self.log.note(whose, trigger, facts, answers);
         }
         decided
     }

@@ -11,7 +11,11 @@ use serde_json::Value;
 
 use super::liveness::Liveness;
 use super::write::Log;
+use crate::engine::PastFiring;
 use crate::live::Rulebook;
+
+/// How many firings of a rule are recalled after a restart.
+const RECALLED: i64 = 500;
 
 /// One execution: a rule that fired or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +86,27 @@ impl Log {
                 i64::from(filter.limit),
             );
             tx.query(sql, params, execution)
+        };
+        Ok(self.db.read(read).await?)
+    }
+
+    /// When and where a rule fired last, the newest first.
+    pub(crate) async fn last_firings(&self, rule: &str) -> Result<Vec<PastFiring>, CallError> {
+        let rule = rule.to_owned();
+        let read = move |tx: &Tx<'_>| {
+            let sql = "select user_id, project_id, context_id, query_id, turn, created_at
+                from rule_execution_log where rule_id = ?1 and condition_result = 1
+                order by id desc limit ?2";
+            tx.query(sql, (&rule, RECALLED), |row| {
+                Ok(PastFiring {
+                    user: row.get(0)?,
+                    project: row.get(1)?,
+                    context: row.get(2)?,
+                    query: row.get(3)?,
+                    turn: row.get(4)?,
+                    at: time(row, 5)?.unwrap_or_default(),
+                })
+            })
         };
         Ok(self.db.read(read).await?)
     }

@@ -155,6 +155,7 @@ fn a_full_disk_is_not_blamed_on_the_databases() {
         "journal.db",
         "plugins/agent/agent.db",
         "plugins/echo/echo.db",
+        "plugins/rules/rules.db",
         "plugins/search/search.db",
         "plugins/vault/vault.db",
     ];
