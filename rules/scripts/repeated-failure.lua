@@ -1,13 +1,11 @@
--- How often has the tool that just failed done so in this query?
---
--- `history` is how things stood when the tool was called, so this failure is not in it yet. A call
--- that somebody refused is no failure of the tool.
+-- How often has the tool that just failed done so in this query, this time included? A call that
+-- somebody refused is no failure of the tool, and no reason to warn again.
 if context.event.payload.ending == "denied" then
     return false
 end
 
 local tool = context.result.tool_name
-local count = (context.history.failures[tool] or 0) + 1
+local count = context.history.failures[tool] or 0
 if count < 3 then
     return false
 end

@@ -76,6 +76,10 @@ impl Notification {
     }
 }
 
+/// What begins the message by which a model is told of notifications: it looks like a user's and is
+/// not one.
+pub const NOTICES: &str = "Notices from the system, not from the user:";
+
 /// What sort of thing a notification is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

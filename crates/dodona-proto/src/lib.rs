@@ -46,7 +46,7 @@ pub use approval::{
 };
 pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
 pub use descriptor::{Approval, MethodDescriptor, MethodKind, Mutation, ToolCategory, ToolMark};
-pub use effect::{Category, DeliverAt, Effect, Notification, PluginEffect, Priority};
+pub use effect::{Category, DeliverAt, Effect, NOTICES, Notification, PluginEffect, Priority};
 pub use error::{CallError, ErrorCode, ExitKind};
 pub use event::{Event, Severity};
 pub use hook::{HookKind, HookPoint};

@@ -39,6 +39,7 @@
 mod compile;
 pub mod context;
 mod engine;
+pub mod explain;
 pub mod format;
 mod identity;
 mod live;
@@ -47,6 +48,11 @@ pub mod log;
 mod methods;
 mod plugin;
 mod problem;
+mod reads;
+pub mod replay;
+pub mod schema;
+mod testing;
+mod workbench;
 
 pub use compile::{CompiledCondition, CompiledRule, Origin, ScriptSource};
 pub use context::{Facts, Occurrence, RuleContext};
@@ -58,3 +64,5 @@ pub use format::{Action, Rule, Trigger};
 pub use identity::{NoRuleKey, RuleKey, STANDALONE, Scope};
 pub use plugin::{RulesOptions, RulesPlugin};
 pub use problem::{Problem, ProblemSeverity};
+pub use reads::Reads;
+pub use testing::{Tested, run_tests};

@@ -10,6 +10,7 @@ use crate::identity::STANDALONE;
 use crate::live::{Live, Rulebook, hooks};
 use crate::log::{Log, MIGRATIONS};
 use crate::methods::RuleMethods;
+use crate::workbench::Workbench;
 
 /// What the plugin is told by whoever starts it.
 #[derive(Debug, Clone, Default)]
@@ -64,8 +65,10 @@ impl Plugin for RulesPlugin {
                 Arc::clone(&log),
             );
             let methods = Arc::new(RuleMethods::new(Arc::clone(&live)));
+            let workbench = Workbench::new(Arc::clone(&live), Arc::clone(&ctx.history));
             let contribution = Contribution::new()
                 .methods(methods.plugin_methods()?)
+                .methods(Arc::new(workbench).plugin_methods()?)
                 .migrations(MIGRATIONS);
             let contribution = hooks(&live)
                 .into_iter()

@@ -64,6 +64,15 @@ impl Shell {
         }
     }
 
+    /// A session about the project here, which is registered if it is not yet; about none where
+    /// nothing marks one.
+    pub(crate) async fn session_in_project_if_any(&self) -> Result<Session, Failure> {
+        match project::root(self.project.as_deref())? {
+            Some(_) => self.session_in_project().await,
+            None => self.session().await,
+        }
+    }
+
     /// Tells that the command was cancelled, and after what time if it had begun.
     pub(crate) fn cancelled(&self, after: Option<Duration>) -> Failure {
         let after = after.map(|time| format!(" · {}", quantity::show_elapsed(time)));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use dodona_plugin::store::{Row, Tx};
-use dodona_proto::{Category, DeliverAt, Notification, PluginName, Priority};
+use dodona_proto::{Category, DeliverAt, NOTICES, Notification, PluginName, Priority};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,9 +22,6 @@ const LONGEST: usize = 4_096;
 
 /// The most notifications that wait in one conversation.
 const MOST_WAITING: u64 = 1_000;
-
-/// What begins the message by which a model is told.
-const INTRODUCTION: &str = "Notices from the system, not from the user:";
 
 /// What was told to a model, and what the window comes to with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,9 +203,7 @@ fn text(told: &[Waiting]) -> String {
         let message = waiting.notification.message.trim().replace('\n', "\n  ");
         format!("\n- [{category}] {message}")
     });
-    std::iter::once(INTRODUCTION.to_owned())
-        .chain(lines)
-        .collect()
+    std::iter::once(NOTICES.to_owned()).chain(lines).collect()
 }
 
 fn word<T: Serialize>(value: T) -> String {

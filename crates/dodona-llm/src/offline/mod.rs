@@ -4,7 +4,7 @@ mod excerpt;
 mod found;
 mod words;
 
-use dodona_proto::{Message, ToolCall, Usage};
+use dodona_proto::{Message, NOTICES, ToolCall, Usage};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::json;
 
@@ -82,23 +82,25 @@ struct Inquiry<'m> {
 
 impl<'m> Inquiry<'m> {
     /// The newest question of a conversation.
-    fn of(messages: &'m [Message]) -> Option<Self> {
-        let is_question = |message: &Message| matches!(message, Message::User { .. });
-        let asked = messages.iter().rposition(is_question)?;
-        let Message::User { content } = &messages[asked] else {
-            return None;
-        };
+    fn of(all: &'m [Message]) -> Option<Self> {
+        let mut messages = all.iter().enumerate().rev();
+        let (asked, question) = messages.find_map(|(at, message)| match message {
+            // What the system says is no question.
+            Message::User { content } if !content.starts_with(NOTICES) => Some((at, content)),
+            _ => None,
+        })?;
         Some(Self {
-            question: content,
-            words: words::of_question(content),
-            since: &messages[asked + 1..],
+            question,
+            words: words::of_question(question),
+            since: &all[asked + 1..],
         })
     }
 
     /// The next step: search, then read, then answer.
     fn next(&self, tools: &[ToolOffer]) -> Vec<ModelEvent> {
         let offered = |name: &str| tools.iter().any(|tool| tool.name == name);
-        if self.since.is_empty() {
+        let is_notice = |message: &Message| matches!(message, Message::User { .. });
+        if self.since.iter().all(is_notice) {
             return self.search(offered);
         }
         let found = self.found();
@@ -179,5 +181,45 @@ impl<'m> Inquiry<'m> {
                 quotes.join("\n\n")
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_is_no_question() {
+        let user = |content: &str| Message::User {
+            content: content.to_owned(),
+        };
+        let notice = user(&format!("{NOTICES}\n- [info] many results"));
+        let asked = user("How does login work?");
+        let call = ToolCall {
+            id: "search-1".to_owned(),
+            name: "vault_search".to_owned(),
+            arguments: json!({}),
+        };
+        let searched = Message::Assistant {
+            content: String::new(),
+            tool_calls: vec![call],
+            opaque: None,
+        };
+        for (messages, has_searched) in [
+            (vec![asked.clone()], false),
+            (vec![asked.clone(), notice.clone()], false),
+            (vec![asked.clone(), searched, notice.clone()], true),
+        ] {
+            let inquiry = Inquiry::of(&messages).unwrap();
+            assert_eq!(inquiry.question, "How does login work?");
+            let offered = [ToolOffer {
+                name: "vault_search".to_owned(),
+                description: String::new(),
+                parameters: json!({}),
+            }];
+            let searches = matches!(inquiry.next(&offered)[..], [ModelEvent::ToolCall(_)]);
+            assert_eq!(searches, !has_searched, "{messages:?}");
+        }
+        assert!(Inquiry::of(&[notice]).is_none());
     }
 }

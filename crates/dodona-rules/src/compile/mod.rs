@@ -15,6 +15,7 @@ use crate::Problem;
 use crate::context::schema;
 use crate::format::{Condition, Rule, within};
 use crate::identity::{RuleKey, STANDALONE, Scope};
+use crate::reads::Reads;
 
 /// Where a rule's text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct CompiledRule {
     pub origin: Origin,
     /// Whether nobody can switch it off: `core` where that counts.
     pub is_core: bool,
+    /// What it reads of an event that may be large or missing, when it is asked and when it acts.
+    pub reads: Reads,
     pub(crate) condition: CompiledCondition,
     pub(crate) actions: Vec<Prepared>,
 }
@@ -75,15 +78,18 @@ impl CompiledRule {
             plugin,
             id: rule.id.clone(),
         };
-        let compiled = condition.zip(actions).map(|(condition, actions)| Self {
-            label: key.to_string(),
-            key,
-            origin,
-            is_core,
-            condition,
-            actions,
-            rule,
-        });
+        let compiled = condition
+            .zip(actions)
+            .map(|((condition, reads), actions)| Self {
+                reads: reads | Reads::of_actions(&rule.actions),
+                label: key.to_string(),
+                key,
+                origin,
+                is_core,
+                condition,
+                actions,
+                rule,
+            });
         (compiled, problems)
     }
 
@@ -131,7 +137,7 @@ fn condition(
     scripts: &ScriptSource<'_>,
     errors: &mut Reading<'_>,
     warnings: &mut Reading<'_>,
-) -> Option<CompiledCondition> {
+) -> Option<(CompiledCondition, Reads)> {
     let spot = &rule.spots.condition;
     match &rule.condition {
         Condition::Expression(source) => {
@@ -150,14 +156,17 @@ fn condition(
             for warning in expr.warnings() {
                 warnings.fault(place(warning.span), warning.message.clone());
             }
-            Some(CompiledCondition::Expression(expr))
+            let reads = Reads::of_expression(&expr, rule.trigger);
+            Some((CompiledCondition::Expression(expr), reads))
         }
         Condition::Script(path) => {
             let compiled = scripts(path).and_then(|source| {
-                Script::compile(&source, path).map_err(|error| format!("`{path}`: {error}"))
+                let script = Script::compile(&source, path);
+                let script = script.map_err(|error| format!("`{path}`: {error}"))?;
+                Ok((script, Reads::of_source(&source)))
             });
             match compiled {
-                Ok(script) => Some(CompiledCondition::Script(Arc::new(script))),
+                Ok((script, reads)) => Some((CompiledCondition::Script(Arc::new(script)), reads)),
                 Err(why) => {
                     errors.fault(spot.span.clone(), why);
                     None

@@ -190,7 +190,7 @@ impl Facts {
 
 impl History {
     /// Counts a call that has just ended.
-    pub(super) fn add(&mut self, tool: &str, failed: bool) {
+    pub(crate) fn add(&mut self, tool: &str, failed: bool) {
         self.total_tool_calls += 1;
         if !failed {
             return;

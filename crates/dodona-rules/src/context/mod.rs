@@ -7,7 +7,6 @@
 mod expression;
 mod facts;
 mod functions;
-mod journaled;
 mod json;
 mod live;
 mod record;

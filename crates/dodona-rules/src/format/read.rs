@@ -300,7 +300,7 @@ fn test<'t>(reading: &mut Reading<'t>, found: Found<'_, 't>, number: usize) -> O
 
 fn expect<'t>(reading: &mut Reading<'t>, found: Found<'_, 't>) -> Option<Expect> {
     let table = reading.table("expect", found)?;
-    strangers(reading, table, &["fired", "message"]);
+    strangers(reading, table, &["fired", "message", "event", "state"]);
     let fired = match part(table, "fired") {
         Some(found) => reading.boolean("fired", found),
         None => {
@@ -309,12 +309,19 @@ fn expect<'t>(reading: &mut Reading<'t>, found: Found<'_, 't>) -> Option<Expect>
         }
     };
     let message = part(table, "message").and_then(|found| reading.text("message", found));
+    let event = part(table, "event").and_then(|found| reading.text("event", found));
+    let state = part(table, "state").and_then(|found| object(reading, "state", found));
     let fired = fired?;
-    if !fired && message.is_some() {
-        let message = "a rule that does not fire has no message to expect";
+    if !fired && (message.is_some() || event.is_some() || state.is_some()) {
+        let message = "a rule that does not fire has no message to expect, no event and no state";
         reading.fault(found.span(), message);
     }
-    Some(Expect { fired, message })
+    Some(Expect {
+        fired,
+        message,
+        event,
+        state: state.unwrap_or_default(),
+    })
 }
 
 /// A table that must be there.

@@ -30,4 +30,10 @@ pub struct Expect {
     /// What one of its messages contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The type of an event that it emits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// What it sets, by key.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub state: Map<String, Value>,
 }

@@ -101,7 +101,7 @@ impl RuleMethods {
     }
 }
 
-fn find(rules: &ProjectRules, name: &str) -> Result<Arc<CompiledRule>, CallError> {
+pub(crate) fn find(rules: &ProjectRules, name: &str) -> Result<Arc<CompiledRule>, CallError> {
     let invalid = |why: String| CallError::new(ErrorCode::InvalidParams, why);
     let key: RuleKey = name
         .parse()

@@ -1,4 +1,5 @@
 //! The plugin `rules`, from the outside.
+
 #![expect(
     clippy::unwrap_used,
     reason = "a helper of a test fails the test, as the test itself would"
@@ -6,12 +7,15 @@
 
 mod actions;
 mod earlier;
+mod examples;
 mod format;
 mod gates;
 mod isolation;
 mod limits;
 mod load;
 mod reload;
+mod replay;
 mod rig;
+mod schema;
 mod toggles;
 mod triggers;

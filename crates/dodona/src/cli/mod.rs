@@ -21,6 +21,7 @@ mod open;
 mod plugins;
 mod prompt;
 mod query;
+mod rules;
 mod search;
 mod serve;
 mod token;
@@ -53,6 +54,7 @@ Examples:
   dodona call echo.say text=hello      call it
   dodona call echo.count to=5          watch it work
   dodona serve                         for programs, pages and other commands
+  dodona rules list                    what shall happen when
   dodona doctor                        is everything all right?
 
 Environment:
@@ -116,6 +118,7 @@ enum Command {
     Methods(methods::Methods),
     Models(models::Models),
     Plugins(plugins::Plugins),
+    Rules(rules::Rules),
     Serve(serve::Serve),
     Open(open::Open),
     Calls(calls::Calls),
@@ -191,6 +194,7 @@ impl Cli {
             Command::Methods(methods) => methods.run(&shell).await,
             Command::Models(models) => models.run(&shell).await,
             Command::Plugins(plugins) => plugins.run(&shell).await,
+            Command::Rules(rules) => rules.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,
             Command::Open(open) => open.run(&shell).await,
             Command::Calls(calls) => calls.run(&shell).await,

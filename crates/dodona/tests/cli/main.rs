@@ -30,6 +30,7 @@ mod prompt;
 #[cfg(target_os = "linux")]
 mod pty;
 mod query;
+mod rules;
 mod serve;
 mod settings;
 #[cfg(unix)]

@@ -1,0 +1,241 @@
+//! Asking a set of rules about one event after the other.
+
+use std::collections::HashMap;
+use std::ops::BitOr;
+use std::sync::Arc;
+
+use dodona_plugin::store::journal::RecordedEvent;
+use dodona_proto::{Effect, PluginName};
+use dodona_script::Engine;
+use serde_json::{Map, Value};
+
+use super::Gap;
+use super::decode::{self, Body, Unreadable};
+use super::past::Past;
+use crate::compile::CompiledRule;
+use crate::context::{Facts, RuleContext, empty};
+use crate::engine::{Answer, Decision, Limiter, Round};
+use crate::format::Trigger;
+use crate::load::RuleSet;
+use crate::reads::Reads;
+
+/// What a replay asks, and with what.
+#[derive(Clone)]
+pub struct Setup<'r> {
+    /// The rules.
+    pub rules: &'r RuleSet,
+    /// Runs scripts.
+    pub scripts: &'r Engine,
+    /// The settings of the plugins whose rules there are.
+    pub settings: HashMap<PluginName, Arc<Value>>,
+    /// What the user has set, as it is now.
+    pub user_settings: Arc<Value>,
+    /// What the project has set, as it is now.
+    pub project_settings: Arc<Value>,
+    /// Which rules are not asked.
+    pub is_off: &'r (dyn Fn(&CompiledRule) -> bool + Send + Sync),
+}
+
+/// A set of rules on its way through the journal.
+pub struct Replay<'r> {
+    setup: Setup<'r>,
+    limiter: Limiter,
+    /// By project and plugin.
+    states: HashMap<(String, PluginName), Arc<Value>>,
+    past: Past,
+    /// What the rules of each trigger read, and whether anybody looks at earlier tools.
+    reads: [Reads; 7],
+    needs_past: bool,
+}
+
+/// What came of one event.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// The trigger of the event.
+    pub trigger: Option<Trigger>,
+    /// What the rules saw; nothing where none was asked.
+    pub facts: Option<Arc<Facts>>,
+    /// Who had something to say.
+    pub answers: Vec<Answer>,
+    /// Who was not asked, and why.
+    pub gaps: Vec<(Arc<CompiledRule>, Gap)>,
+}
+
+impl<'r> Replay<'r> {
+    /// Begins with nothing remembered.
+    pub fn new(setup: Setup<'r>) -> Self {
+        let reads = Trigger::ALL.map(|trigger| {
+            let asked = setup.rules.at(trigger).rules().map(|rule| rule.reads);
+            asked.fold(Reads::none(), Reads::bitor)
+        });
+        Self {
+            needs_past: reads.iter().any(|reads| reads.any(Reads::TOOLS)),
+            setup,
+            limiter: Limiter::new(),
+            states: HashMap::new(),
+            past: Past::default(),
+            reads,
+        }
+    }
+
+    /// Asks the rules about the next event.
+    ///
+    /// # Errors
+    ///
+    /// If the event is not what this version writes; the next one can be tried all the same.
+    pub fn event(&mut self, event: &RecordedEvent) -> Result<Step, Unreadable> {
+        let Some(trigger) = Trigger::of_event(&event.kind) else {
+            return Ok(Step::default());
+        };
+        let nobody = self.setup.rules.at(trigger).is_empty();
+        if nobody && trigger != Trigger::OnSessionEnd && !self.needs_past {
+            return Ok(Step {
+                trigger: Some(trigger),
+                ..Step::default()
+            });
+        }
+        let body = Body::of(event)?;
+        let step = self.ask(event, &body, trigger);
+        let step = step.map_err(|source| decode::unreadable(event, source))?;
+        if self.needs_past {
+            let noted = self.past.note(event, &body, trigger);
+            noted.map_err(|source| decode::unreadable(event, source))?;
+        }
+        Ok(step)
+    }
+
+    fn ask(
+        &mut self,
+        event: &RecordedEvent,
+        body: &Body<'_>,
+        trigger: Trigger,
+    ) -> Result<Step, serde_json::Error> {
+        let (facts, missing) = self.facts(event, body, trigger)?;
+        let rules = self.setup.rules.at(trigger);
+        let contexts: Vec<RuleContext> = self.contexts(&facts, trigger);
+        let gap = |rule: &CompiledRule| Gap::concerning(missing, rule.reads);
+        let is_off = |rule: &CompiledRule| (self.setup.is_off)(rule) || gap(rule).is_some();
+        let round = Round {
+            rules,
+            contexts: &contexts,
+            limiter: &self.limiter,
+            scripts: self.setup.scripts,
+            is_off: &is_off,
+        };
+        let answers = round.ask();
+        let gaps = match missing == Reads::none() {
+            true => Vec::new(),
+            false => (rules.rules())
+                .filter(|rule| !(self.setup.is_off)(rule))
+                .filter_map(|rule| Some((Arc::clone(rule), gap(rule)?)))
+                .collect(),
+        };
+        self.remember(&facts, &answers);
+        if trigger == Trigger::OnSessionEnd {
+            self.limiter.session_ended(&facts);
+        }
+        Ok(Step {
+            trigger: Some(trigger),
+            facts: Some(facts),
+            answers,
+            gaps,
+        })
+    }
+
+    /// What rules see of an event, and what of it the journal does not have.
+    fn facts(
+        &self,
+        event: &RecordedEvent,
+        body: &Body<'_>,
+        trigger: Trigger,
+    ) -> Result<(Arc<Facts>, Reads), serde_json::Error> {
+        let reads = self.reads[trigger as usize];
+        let mut facts = decode::facts(event, body, trigger, reads)?;
+        facts.user.settings = Arc::clone(&self.setup.user_settings);
+        facts.project.settings = Arc::clone(&self.setup.project_settings);
+        let mut missing = Reads::none();
+        if body.result_bytes.is_some() && body.result.is_none() {
+            missing = missing | Reads::RESULT;
+        }
+        if let Some(snapshot) = &body.snapshot {
+            if snapshot.history.message_count > 0 {
+                missing = missing | Reads::MESSAGES;
+            }
+            if reads.any(Reads::TOOLS) {
+                match self.past.tools(snapshot) {
+                    Some(tools) => facts.history.tools = tools,
+                    None => missing = missing | Reads::TOOLS,
+                }
+            }
+        }
+        Ok((Arc::new(facts), missing))
+    }
+
+    /// The context as the rules of each plugin see it.
+    fn contexts(&self, facts: &Arc<Facts>, trigger: Trigger) -> Vec<RuleContext> {
+        let bare = RuleContext::new(Arc::clone(facts));
+        let plugins = self.setup.rules.at(trigger).plugin_names();
+        plugins
+            .map(|plugin| bare.of_plugin(self.state(facts, plugin), self.settings_of(plugin)))
+            .collect()
+    }
+
+    /// What a rule sees of an event, as things stand before the event is replayed.
+    ///
+    /// # Errors
+    ///
+    /// If the event is not what this version writes.
+    pub fn context_of(
+        &self,
+        event: &RecordedEvent,
+        rule: &CompiledRule,
+    ) -> Result<(RuleContext, Option<Gap>), Unreadable> {
+        let body = Body::of(event)?;
+        let facts = self.facts(event, &body, rule.rule.trigger);
+        let (facts, missing) = facts.map_err(|source| decode::unreadable(event, source))?;
+        let plugin = &rule.key.plugin;
+        let (state, settings) = (self.state(&facts, plugin), self.settings_of(plugin));
+        let context = RuleContext::new(facts).of_plugin(state, settings);
+        Ok((context, Gap::concerning(missing, rule.reads)))
+    }
+
+    fn state(&self, facts: &Facts, plugin: &PluginName) -> Arc<Value> {
+        // Of the few plugins and projects there are; a lookup by reference needs no key of its own.
+        let found = self
+            .states
+            .iter()
+            .find(|((project, name), _)| *project == facts.project.id && name == plugin);
+        found.map_or_else(empty, |(_, state)| Arc::clone(state))
+    }
+
+    fn settings_of(&self, plugin: &PluginName) -> Arc<Value> {
+        self.setup
+            .settings
+            .get(plugin)
+            .map_or_else(empty, Arc::clone)
+    }
+
+    /// What rules set counts from the next event on.
+    fn remember(&mut self, facts: &Facts, answers: &[Answer]) {
+        for answer in answers {
+            for decision in &answer.outcome.decisions {
+                if let Decision::Effect(Effect::SetState { key, value }) = decision {
+                    let owner = (facts.project.id.clone(), answer.rule.key.plugin.clone());
+                    let state = self.states.entry(owner).or_insert_with(empty);
+                    if let Value::Object(values) = Arc::make_mut(state) {
+                        set(values, key, value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A plugin keeps at most this many values, as the hub does.
+const MOST_VALUES: usize = 10_000;
+
+fn set(values: &mut Map<String, Value>, key: &str, value: &Value) {
+    if values.len() < MOST_VALUES || values.contains_key(key) {
+        values.insert(key.to_owned(), value.clone());
+    }
+}

@@ -1,0 +1,206 @@
+//! `rules.backtest`.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use dodona_plugin::store::journal::{EventFilter, Place, RecordedEvent};
+use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_script::Engine;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::changed::{self, RuleText};
+use super::report::{Backtest, Comparison, Tally};
+use super::{Around, Workbench, blocking};
+use crate::compile::CompiledRule;
+use crate::format::Trigger;
+use crate::identity::RuleKey;
+use crate::load::{Library, RuleSet};
+use crate::replay::{Replay, Step};
+
+/// How many pages wait for the rules: one is read while another is being worked on.
+const AHEAD: usize = 2;
+
+/// After how many events it is told how far things are.
+const TELL_AFTER: u64 = 50_000;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct BacktestParams {
+    /// No event before this.
+    since: Option<Timestamp>,
+    /// No event after this.
+    until: Option<Timestamp>,
+    /// Rules to try in the places of those with the same names, or beside them. Without any it is
+    /// the rules in use.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    rules: Vec<RuleText>,
+    /// How many firings of each rule are told in full.
+    #[serde(default = "some")]
+    #[schemars(range(max = 1000))]
+    examples: usize,
+}
+
+fn some() -> usize {
+    5
+}
+
+pub(super) async fn run(
+    bench: &Workbench,
+    ctx: &CallCtx,
+    p: BacktestParams,
+) -> Result<Backtest, CallError> {
+    let began = Instant::now();
+    let project = bench.rules(ctx).await;
+    let user = &ctx.principal.user;
+    let (given, problems) = changed::load(p.rules);
+    if problems.iter().any(crate::Problem::is_error) {
+        return Err(refused(&problems));
+    }
+    let changed = (!given.is_empty()).then(|| changed::replaced(&project.library.rules, &given));
+    let work = Work {
+        around: bench.surroundings(
+            user,
+            &project,
+            changed.as_ref().unwrap_or(&project.library.rules),
+        ),
+        library: Arc::clone(&project.library),
+        off: bench.live.host.disabled(user),
+        given: given.iter().map(|rule| rule.key.clone()).collect(),
+        changed,
+        scripts: Arc::clone(&bench.scripts),
+        examples: p.examples,
+    };
+    let filter = EventFilter {
+        project: ctx.project.as_ref().map(|project| project.id.clone()),
+        kinds: Trigger::ALL.map(|one| one.event_type().to_owned()).to_vec(),
+        since: p.since,
+        until: p.until,
+        ..EventFilter::of(user.clone())
+    };
+    let (pages, waiting) = mpsc::channel(AHEAD);
+    let working = blocking(move || work.through(waiting));
+    let (read, done) = tokio::join!(feed(bench, ctx, filter, pages), working);
+    read?;
+    Ok(Backtest {
+        problems,
+        elapsed_ms: began.elapsed().as_secs_f64() * 1e3,
+        ..done?
+    })
+}
+
+/// What is wrong with rules that were given, in the form of an error.
+fn refused(problems: &[crate::Problem]) -> CallError {
+    let errors = problems.iter().filter(|problem| problem.is_error());
+    let told: Vec<String> = errors.map(ToString::to_string).collect();
+    CallError::new(ErrorCode::InvalidParams, told.join("\n"))
+        .hint("`dodona rules check FILE` shows each in its place")
+}
+
+/// Reads the journal page by page. Memory holds a few pages, whatever there is.
+async fn feed(
+    bench: &Workbench,
+    ctx: &CallCtx,
+    filter: EventFilter,
+    pages: mpsc::Sender<Vec<RecordedEvent>>,
+) -> Result<(), CallError> {
+    let mut place = Place::Beginning;
+    let (mut read, mut told) = (0, 0);
+    loop {
+        let page = bench.history.page(filter.clone(), place).await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        place = Place::After(last.position);
+        read += page.len() as u64;
+        if read >= told + TELL_AFTER {
+            told = read;
+            ctx.progress(format!("{read} events"), None).await?;
+        }
+        if pages.send(page).await.is_err() {
+            // Whoever worked on them has ended, and tells why.
+            return Ok(());
+        }
+    }
+}
+
+/// Everything that is needed to go through events, on a thread of its own.
+struct Work {
+    around: Around,
+    library: Arc<Library>,
+    off: Arc<BTreeSet<String>>,
+    given: HashSet<RuleKey>,
+    /// The set with the rules that were given.
+    changed: Option<RuleSet>,
+    scripts: Arc<Engine>,
+    examples: usize,
+}
+
+impl Work {
+    fn through(self, mut pages: mpsc::Receiver<Vec<RecordedEvent>>) -> Backtest {
+        let is_off = |rule: &CompiledRule| !rule.is_core && self.off.contains(&rule.label);
+        let scripts: &Engine = &self.scripts;
+        let rules = self.changed.as_ref().unwrap_or(&self.library.rules);
+        let mut replay = Replay::new(self.around.setup(rules, scripts, &is_off));
+        let mut before = self.changed.as_ref().map(|_| {
+            let setup = self.around.setup(&self.library.rules, scripts, &is_off);
+            (Replay::new(setup), Comparison::new(self.examples))
+        });
+        let mut tally = Tally::new(rules.rules(), &self.given, self.examples);
+        let mut course = Course::default();
+        while let Some(page) = pages.blocking_recv() {
+            for event in &page {
+                let step = replay.event(event);
+                let Ok(step) = step else {
+                    course.unreadable += 1;
+                    continue;
+                };
+                course.add(event, &step);
+                tally.add(event, &step);
+                if let Some((replay, comparison)) = &mut before
+                    && let Ok(was) = replay.event(event)
+                {
+                    comparison.add(event, &was, &step);
+                }
+            }
+        }
+        let diff = before.map(|(_, comparison)| comparison.finish(&self.given));
+        course.report(tally, diff)
+    }
+}
+
+/// How far things are.
+#[derive(Default)]
+struct Course {
+    events: u64,
+    queries: u64,
+    unreadable: u64,
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+}
+
+impl Course {
+    fn add(&mut self, event: &RecordedEvent, step: &Step) {
+        self.events += 1;
+        self.queries += u64::from(step.trigger == Some(Trigger::OnQueryStart));
+        self.first.get_or_insert(event.timestamp);
+        self.last = Some(event.timestamp);
+    }
+
+    fn report(self, tally: Tally, diff: Option<Vec<super::report::RuleDiff>>) -> Backtest {
+        Backtest {
+            events: self.events,
+            queries: self.queries,
+            unreadable: self.unreadable,
+            first: self.first,
+            last: self.last,
+            rules: tally.finish(),
+            diff,
+            problems: Vec::new(),
+            elapsed_ms: 0.0,
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! `dodona rules`.
+
+mod backtest;
+mod check;
+mod doctor;
+mod explain;
+mod files;
+mod list;
+mod log;
+mod new;
+mod show;
+mod test;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use dodona_proto::RULE_TRIGGERS;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::paint::Paint;
+use crate::quantity;
+use crate::session::Session;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  dodona rules list                                     what there is, and how alive it is
+  dodona rules new no-main-writes                       a file to start from, with a test
+  dodona rules check                                    what is wrong, with file, line and column
+  dodona rules test no-main-writes                      do its tests pass?
+  dodona rules backtest --since 30d                     what would have fired?
+  dodona rules backtest --rules draft.toml              and with this rule?
+  dodona rules explain token-budget-warning --last      why did it fire, or not?
+  dodona rules disable large-result-hint                not for me
+  dodona rules doctor                                   which rules never ran, or never can?";
+
+/// Write, check, try out, explain and switch rules
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Rules {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the rules that are in use here, in the order in which they are asked
+    List {
+        /// Only those of this trigger
+        #[arg(long, value_name = "TRIGGER", value_parser = RULE_TRIGGERS)]
+        trigger: Option<String>,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Show everything about a rule
+    Show {
+        /// Which one: its id, or `plugin/id`
+        rule: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Tell everything that is wrong with rules, with file, line and column
+    Check {
+        /// Files, or directories with files, to check instead of the rules in use
+        #[arg(value_name = "FILE|DIR")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Run the tests that rules bring with them
+    Test {
+        /// A rule by id, or a file, or a directory with files; all rules in use without it
+        #[arg(value_name = "RULE|FILE|DIR")]
+        what: Option<String>,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Tell why a rule fired, or why not
+    Explain(explain::Explain),
+    /// Ask rules again about everything that the journal has, and tell what would have fired
+    Backtest(backtest::Backtest),
+    /// Switch a rule on again
+    Enable {
+        /// Which one: its id, or `plugin/id`
+        rule: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Switch a rule off for you, at once and until you say otherwise
+    Disable {
+        /// Which one: its id, or `plugin/id`
+        rule: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// List what rules did, the latest last
+    Log {
+        /// Only this one: its id, or `plugin/id`
+        rule: Option<String>,
+        /// Only those that failed
+        #[arg(long)]
+        failed: bool,
+        /// How many at most
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Name rules that are broken, never ran, can never fire, or fail
+    Doctor(Form),
+    /// Make a file with a rule to start from, with comments and a test
+    New(new::New),
+    /// Print the JSON Schema of a rule's file, for editors
+    Schema(Form),
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, Args)]
+struct Form {
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+impl Form {
+    /// The answer as JSON, or in words.
+    fn text<T: Serialize>(self, answer: &T, words: impl FnOnce(&T, Paint) -> String) -> String {
+        match self.json {
+            true => json!(answer).to_string() + "\n",
+            false => words(answer, Paint::of(&io::stdout())),
+        }
+    }
+}
+
+/// What a command prints, and how it ends if not well.
+struct Done {
+    text: String,
+    failure: Option<Failure>,
+}
+
+impl From<String> for Done {
+    fn from(text: String) -> Self {
+        let failure = None;
+        Self { text, failure }
+    }
+}
+
+impl Rules {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        match self.command {
+            Command::New(new) => new.run(shell),
+            Command::Schema(_) => {
+                super::print(&format!("{:#}\n", dodona_rules::schema::rule_schema()))
+            }
+            Command::Check { files, form } if !files.is_empty() => {
+                print(check::files(&files, form)?)
+            }
+            Command::Test {
+                what: Some(what),
+                form,
+            } if files::is_path(&what) => print(test::files(what.as_ref(), form)?),
+            Command::Backtest(backtest) => backtest.run(shell).await,
+            command => {
+                let session = shell.session_in_project_if_any().await?;
+                let done = command.ask(&session).await;
+                session.close().await;
+                print(done?)
+            }
+        }
+    }
+}
+
+fn print(done: Done) -> Result<(), Failure> {
+    super::print(&done.text)?;
+    done.failure.map_or(Ok(()), Err)
+}
+
+impl Command {
+    async fn ask(self, session: &Session) -> Result<Done, Failure> {
+        match self {
+            Self::List { trigger, form } => {
+                let params = json!({ "trigger": trigger });
+                let listed: list::Listed = answer(session, "rules.list", params).await?;
+                Ok(form.text(&listed, list::table).into())
+            }
+            Self::Show { rule, form } => {
+                let shown: Value = answer(session, "rules.show", json!({ "rule": rule })).await?;
+                Ok(form.text(&shown, show::words).into())
+            }
+            Self::Check { form, .. } => check::all(session, form).await,
+            Self::Test { what, form } => test::all(session, what, form).await,
+            Self::Explain(explain) => explain.ask(session).await,
+            Self::Enable { rule, form } => toggle(session, "rules.enable", rule, form).await,
+            Self::Disable { rule, form } => toggle(session, "rules.disable", rule, form).await,
+            Self::Log {
+                rule,
+                failed,
+                limit,
+                form,
+            } => {
+                let params = json!({ "rule": rule, "failed": failed, "limit": limit });
+                let log: log::Log = answer(session, "rules.log", params).await?;
+                Ok(form.text(&log, log::table).into())
+            }
+            Self::Doctor(form) => doctor::ask(session, form).await,
+            Self::New(_) | Self::Schema(_) | Self::Backtest(_) => {
+                unreachable!("commands that need no session of this kind were run before")
+            }
+        }
+    }
+}
+
+async fn toggle(
+    session: &Session,
+    method: &str,
+    rule: String,
+    form: Form,
+) -> Result<Done, Failure> {
+    let toggled: Value = answer(session, method, json!({ "rule": rule })).await?;
+    Ok(form
+        .text(&toggled, |toggled, paint| {
+            let rule = paint.bold(text(toggled, "rule"));
+            match toggled["enabled"] == true {
+                true => format!("{rule} is on\n"),
+                false => format!("{rule} is off for you\n"),
+            }
+        })
+        .into())
+}
+
+/// Calls a method of the plugin.
+async fn answer<T: DeserializeOwned>(
+    session: &Session,
+    method: &str,
+    params: Value,
+) -> Result<T, Failure> {
+    Ok(session.ask(method, params).await?)
+}
+
+/// A text of an answer.
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
+}
+
+/// The name of a rule for people: those without a plugin need none.
+fn short(rule: &str) -> &str {
+    rule.strip_prefix("rules/").unwrap_or(rule)
+}
+
+/// A file's path for people: relative where it is below.
+fn near(path: &str) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.as_deref().and_then(|here| {
+        std::path::Path::new(path)
+            .strip_prefix(here)
+            .ok()
+            .map(|path| path.display().to_string())
+    });
+    below.unwrap_or_else(|| path.to_owned())
+}
+
+/// The beginning of an id, as much as tells it from others.
+fn brief(id: &str) -> &str {
+    let end = id.char_indices().nth(13).map_or(id.len(), |(at, _)| at);
+    &id[..end]
+}
+
+/// How long ago, at most so long.
+fn since(time: Duration) -> String {
+    let span = jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX);
+    let then = jiff::Timestamp::now().checked_sub(span);
+    then.unwrap_or(jiff::Timestamp::MIN).to_string()
+}
+
+/// A length of time as a command line has it.
+fn duration(text: &str) -> Result<Duration, String> {
+    quantity::duration(text)
+}
