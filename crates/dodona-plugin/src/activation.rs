@@ -45,6 +45,12 @@ pub trait Plugin: Send + Sync + 'static {
         Settings::new()
     }
 
+    /// Whether it stays active whatever the roster says of it: for what nobody shall be able to
+    /// switch off.
+    fn is_essential(&self) -> bool {
+        false
+    }
+
     /// Says what the plugin brings. Nothing takes effect before the hub has the whole answer,
     /// so a plugin that fails leaves nothing behind. The database is migrated after this
     /// returns and before the first call.

@@ -54,6 +54,11 @@ impl Plugin for RulesPlugin {
         "What shall happen when: rules in TOML."
     }
 
+    /// Core rules cannot be switched off, and so not with all the others either.
+    fn is_essential(&self) -> bool {
+        true
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async move {
             let book = Rulebook::new(self.options.rules.clone(), Arc::clone(&ctx.rules));

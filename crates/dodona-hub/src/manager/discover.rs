@@ -178,12 +178,29 @@ impl Sources {
         plan.candidates.insert(name, candidate);
     }
 
+    /// Something about the roster as a whole.
+    fn of_roster(&self, message: String) -> Problem {
+        let path = self.config_dir.as_deref().unwrap_or(Path::new(""));
+        Problem::of_file(path.join(roster::FILE).display().to_string(), message)
+    }
+
+    /// Whether a built-in plugin stays active whatever the roster says.
+    pub(crate) fn is_essential(&self, name: &PluginName) -> bool {
+        let mut exports = self.modules.iter().flat_map(|module| &module.exports);
+        exports.any(|export| export.plugin.name() == name.as_str() && export.plugin.is_essential())
+    }
+
     fn entry(&self, plan: &mut Plan, name: PluginName, entry: Result<Entry, Problem>) {
         if plan.candidates.contains_key(&name) {
             let message = format!("`{name}` is part of the hub; its entry is passed over");
-            let path = self.config_dir.as_deref().unwrap_or(Path::new(""));
-            let path = path.join(roster::FILE).display().to_string();
-            plan.problems.push(Problem::of_file(path, message));
+            plan.problems.push(self.of_roster(message));
+            return;
+        }
+        if self.is_essential(&name) && !leaves_alone(&entry) {
+            let message = format!(
+                "`{name}` is always active, with all that it may do; its entry is passed over"
+            );
+            plan.problems.push(self.of_roster(message));
             return;
         }
         let candidate = match entry {
@@ -353,6 +370,14 @@ impl Sources {
         }
         candidate.config_file = Some(path);
     }
+}
+
+/// Whether an entry neither switches a built-in plugin off, nor restricts or replaces it.
+fn leaves_alone(entry: &Result<Entry, Problem>) -> bool {
+    entry.as_ref().is_ok_and(|entry| {
+        let is_builtin = matches!(entry.module, ModuleRef::Builtin(_));
+        entry.enabled && is_builtin && entry.capabilities.is_none() && entry.dependencies.is_empty()
+    })
 }
 
 /// What a built-in says about itself, as a manifest.

@@ -442,6 +442,9 @@ impl Manager {
                 "`{name}` is part of the hub and always there"
             )));
         }
+        if matches!(change, Change::Enabled(false)) && self.sources.is_essential(name) {
+            return Err(invalid(format!("`{name}` is always active")));
+        }
         let capable = matches!(change, Change::Grant(_) | Change::Revoke(_));
         if capable && candidate.capabilities == Capabilities::All && candidate.manifest.is_some() {
             let message = format!("`{name}` is built in and granted everything");

@@ -24,7 +24,8 @@ pub struct Answer {
     pub rule: Arc<CompiledRule>,
     /// What it said.
     pub outcome: Outcome,
-    /// How long that took, where it was measured: conditions that are expressions are not.
+    /// How long that took, but for the condition if it is an expression: those of a set are
+    /// evaluated together.
     pub elapsed: Duration,
 }
 
@@ -57,11 +58,14 @@ impl Round<'_> {
             if (self.is_off)(&entry.rule) {
                 continue;
             }
-            let matched = match entry.expression {
-                Some(index) => test(&mut runs[entry.plugin], index),
-                None => self.script(entry, began),
+            let (matched, asked) = match entry.expression {
+                Some(index) => (test(&mut runs[entry.plugin], index), None),
+                None => {
+                    let asked = Instant::now();
+                    (self.script(entry, began), Some(asked))
+                }
             };
-            answers.extend(self.answer(entry, matched));
+            answers.extend(self.answer(entry, matched, asked));
         }
         answers
     }
@@ -75,11 +79,18 @@ impl Round<'_> {
         matches(&entry.rule, &self.contexts[entry.plugin], self.scripts)
     }
 
-    fn answer(&self, entry: &Entry, matched: Result<Matched, EvalError>) -> Option<Answer> {
-        let began = Instant::now();
+    fn answer(
+        &self,
+        entry: &Entry,
+        matched: Result<Matched, EvalError>,
+        asked: Option<Instant>,
+    ) -> Option<Answer> {
+        if matched == Ok(Matched::No) {
+            return None;
+        }
+        let began = asked.unwrap_or_else(Instant::now);
         let context = &self.contexts[entry.plugin];
         let outcome = match matched {
-            Ok(Matched::No) => return None,
             Ok(matched) => match self.limiter.admit(&entry.rule, context.facts()) {
                 Ok(()) => act(&entry.rule, context, matched),
                 Err(suppressed) => Outcome {

@@ -23,6 +23,9 @@ const MACHINES: usize = 4;
 /// The event by which the journal knows what rules decided.
 pub(crate) const DECIDED: &str = "rules.decided";
 
+/// The most bytes of decisions that are journaled of one event.
+const MOST_JOURNALED: usize = 256 * 1024;
+
 /// The engine at work.
 pub(crate) struct Live {
     pub(crate) book: Arc<Rulebook>,
@@ -213,9 +216,8 @@ impl Live {
         let told = answers
             .iter()
             .filter(|answer| answer.outcome.suppressed.is_none());
-        let rules: Vec<Value> = told
-            .map(|answer| json!({ "rule": answer.rule.label, "outcome": answer.outcome }))
-            .collect();
+        let mut room = MOST_JOURNALED;
+        let rules: Vec<Value> = told.map(|answer| decision(answer, &mut room)).collect();
         if rules.is_empty() {
             return;
         }
@@ -252,6 +254,20 @@ impl Live {
         let lock = Arc::default();
         changing.insert(whose.clone(), Arc::downgrade(&lock));
         lock
+    }
+}
+
+/// What a rule decided, for the journal. What does not fit any more is named and left out.
+fn decision(answer: &Answer, room: &mut usize) -> Value {
+    let rule = &answer.rule.label;
+    let outcome = json!(answer.outcome);
+    let size = outcome.to_string().len();
+    match room.checked_sub(size) {
+        Some(left) => {
+            *room = left;
+            json!({ "rule": rule, "outcome": outcome })
+        }
+        None => json!({ "rule": rule, "outcome_bytes": size }),
     }
 }
 

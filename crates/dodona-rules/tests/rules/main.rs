@@ -10,6 +10,7 @@ mod earlier;
 mod examples;
 mod format;
 mod gates;
+mod hostile;
 mod isolation;
 mod limits;
 mod load;

@@ -200,3 +200,27 @@ async fn settings_of_a_plugin_are_what_the_user_chose() {
     rig.reload().await;
     assert!(rig.listed("budget/most").await.is_none());
 }
+
+#[tokio::test]
+async fn the_plugin_itself_cannot_be_switched_off_and_its_core_rules_with_it() {
+    let rig = Rig::with(&[("a.toml", &refuse("no", "core = true"))]).await;
+    let off = rig
+        .call("plugins.disable", json!({"plugin": "rules"}))
+        .await;
+    assert_eq!(off.unwrap_err().message, "`rules` is always active");
+    for entry in [
+        "enabled = false\nmodule = \"builtin:rules\"",
+        "enabled = \"false\"\nmodule = \"builtin:rules\"",
+        "enabled = true\nmodule = \"builtin:rules\"\ncapabilities = []",
+        "enabled = true\nmodule = \"dir:plugins/other\"",
+    ] {
+        let roster = format!("[plugin.rules]\n{entry}\n");
+        crate::rig::put(&rig.config_dir(), "plugins.toml", &roster);
+        rig.call("plugins.reload", json!({})).await.unwrap();
+        let error = rig.echo("x").await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::Denied, "{entry}");
+        let listed = rig.call("plugins.list", json!({})).await.unwrap();
+        let told = listed["problems"].to_string();
+        assert!(told.contains("`rules` is always active"), "{told}");
+    }
+}
