@@ -8,13 +8,15 @@ use std::time::{Duration, SystemTime};
 
 use dodona_plugin::{RuleSource, reading};
 use dodona_proto::ProjectId;
-use serde_json::Value;
+use dodona_script::Engine;
+use serde_json::{Map, Value};
 
 use super::file::{Loaded, load_file, relative};
 use super::{Layers, Library, bundled, rule_files};
 use crate::Problem;
 use crate::compile::CompiledRule;
 use crate::identity::Scope;
+use crate::testing::run_tests;
 
 /// How long after a change a file may change again without its time telling.
 const RESOLUTION: Duration = Duration::from_secs(2);
@@ -151,6 +153,9 @@ impl Scanner {
         if loaded.rule.is_none() && good.is_some() {
             loaded.problems.push(kept(&path));
         }
+        if let Some(rule) = &loaded.rule {
+            loaded.problems.extend(failed_tests(rule));
+        }
         for problem in &loaded.problems {
             tracing::warn!(%problem, "something is wrong in a rule's file");
         }
@@ -257,6 +262,33 @@ fn fingerprint(path: &Path, script: Option<&(PathBuf, Stamp)>) -> u64 {
         }
     }
     hasher.finish()
+}
+
+/// The tests of a rule that do not pass: it runs all the same. Those of a plugin's rules need the
+/// plugin's settings, which are not known here.
+fn failed_tests(rule: &CompiledRule) -> Vec<Problem> {
+    if rule.rule.tests.is_empty() || matches!(rule.origin.scope, Scope::Plugin(_)) {
+        return Vec::new();
+    }
+    let tested = run_tests(rule, &Map::new(), &Engine::new(1));
+    let places = rule.rule.tests.iter().map(|test| &test.at);
+    let failed = tested.into_iter().zip(places).filter_map(|(test, spot)| {
+        Some(Problem::warning(reading::Problem {
+            path: rule.origin.path.clone(),
+            place: Some(reading::Place {
+                line: spot.line,
+                column: spot.column,
+                width: spot.span.len(),
+                text: spot.text.clone(),
+            }),
+            message: format!(
+                "its test \"{}\" does not pass: {}",
+                test.name, test.failure?
+            ),
+            hint: test.explained,
+        }))
+    });
+    failed.collect()
 }
 
 /// Says that an older version runs.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{Workbench, blocking};
 use crate::compile::CompiledRule;
 use crate::format::Trigger;
+use crate::identity::Scope;
 use crate::log::Liveness;
 use crate::testing::run_tests;
 
@@ -211,7 +212,9 @@ async fn failing_tests(
     let (host, user) = (Arc::clone(&bench.live.host), ctx.principal.user.clone());
     let scripts = Arc::clone(&bench.scripts);
     let work = move || {
-        let tests = rules.iter().flat_map(|rule| {
+        // Of all others it is told with their files, where they were run when those were read.
+        let of_plugins = |rule: &&Arc<CompiledRule>| matches!(rule.origin.scope, Scope::Plugin(_));
+        let tests = rules.iter().filter(of_plugins).flat_map(|rule| {
             let settings = host.settings(&rule.key.plugin, &user).unwrap_or_default();
             run_tests(rule, &settings, &scripts)
         });

@@ -176,6 +176,12 @@ fn a_test_that_fails_shows_the_condition_with_its_values() {
     ] {
         assert!(tested.stdout.contains(part), "{}", tested.stdout);
     }
+    // It is told when the file is read, too, and the rule runs all the same.
+    let checked = well(&home, &["rules", "check"]);
+    assert!(
+        checked.contains("warning: its test \"fires at five\" does not pass"),
+        "{checked}"
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use dodona_proto::{ExitKind, RULE_TRIGGERS};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-pub(super) use job::{Job, Language};
+use job::{Job, Language};
 
 const EXAMPLES: &str = "\
 Examples:

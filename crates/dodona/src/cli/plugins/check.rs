@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use dodona_hub::Directory;
 use dodona_plugin::reading::Problem;
 use dodona_proto::{ExitKind, PluginName, PluginState};
+use dodona_rules::load::load_file;
+use dodona_rules::{Problem as RuleProblem, Scope, Tested, run_tests};
+use dodona_script::Engine;
 use serde::Serialize;
 use serde_json::json;
 
 use super::list::{self, Listed};
-use super::rule::{self, Tested};
 use super::{Done, Form, answer};
 use crate::excerpt;
 use crate::failure::Failure;
@@ -111,11 +113,15 @@ fn check(dir: &Path) -> Checked {
     let settings = directory.manifest.settings.iter();
     let settings = settings.map(|(name, setting)| (name.clone(), setting.default.clone()));
     let settings = settings.collect();
+    let scripts = Engine::new(1);
     checked.rules = directory.rules.len();
     for file in &directory.rules {
-        let (tests, problems) = rule::check(file, &settings);
-        checked.tests.extend(tests);
-        checked.problems.extend(problems);
+        let loaded = load_file(file, Scope::Plugin(directory.manifest.id.clone()));
+        let errors = loaded.problems.into_iter().filter(RuleProblem::is_error);
+        checked.problems.extend(errors.map(|problem| problem.fault));
+        if let Some(rule) = loaded.rule {
+            checked.tests.extend(run_tests(&rule, &settings, &scripts));
+        }
     }
     checked
 }
@@ -126,7 +132,8 @@ fn words(checked: &Checked, paint: Paint) -> String {
         let _ = writeln!(text, "{}\n", excerpt::draw_problem(problem, paint));
     }
     for test in &checked.tests {
-        let name = one_line(&format!("{}: {}", test.rule, test.name));
+        let id = test.rule.rsplit('/').next().unwrap_or_default();
+        let name = one_line(&format!("{id}: {}", test.name));
         let _ = match &test.failure {
             None => writeln!(text, "{}      {name}", paint.good("ok")),
             Some(why) => writeln!(

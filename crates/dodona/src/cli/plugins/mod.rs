@@ -4,7 +4,6 @@ mod check;
 mod info;
 mod list;
 mod new;
-mod rule;
 mod set;
 mod trace;
 
