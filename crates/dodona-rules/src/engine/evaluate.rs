@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use dodona_script::{Engine, Limits};
 use serde_json::Value;
@@ -10,6 +11,10 @@ use super::outcome::{Decision, EvalError, Matched, Outcome, Stage};
 use crate::compile::{CompiledCondition, CompiledRule};
 use crate::context::{Page, RuleContext, host};
 use crate::format::Action;
+
+/// How long a script may take. Its steps end it much earlier on a machine that has time for it; on
+/// one that has not, that is no fault of the script's.
+const SCRIPT_TIME: Duration = Duration::from_secs(1);
 
 /// Asks a rule, whatever may keep it from acting. It does no I/O and changes nothing; a script
 /// blocks the thread for as long as its limits allow.
@@ -48,7 +53,10 @@ pub fn matches(
         CompiledCondition::Script(script) => {
             let shown = Arc::new(context.clone());
             let functions = Arc::new(host(context));
-            let limits = Limits::default();
+            let limits = Limits {
+                time: SCRIPT_TIME,
+                ..Limits::default()
+            };
             let outcome = guarded(|| scripts.run_with(script, shown, functions, &limits))
                 .ok_or_else(|| failed(PANICKED.to_owned()))?
                 .map_err(|error| failed(error.to_string()))?;
