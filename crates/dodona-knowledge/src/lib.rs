@@ -1,24 +1,26 @@
-//! What a project knows: its notes and its code, searchable.
+//! What a project knows: its notes, its threads and its code, searchable.
 //!
-//! Three plugins share one index for each project: `search` keeps it and answers over all of it,
-//! `code` knows definitions and references, `vault` knows notes, links and tags. Start from
+//! Four plugins share one index for each project: `search` keeps it and answers over all of it,
+//! `code` knows definitions and references, `vault` knows notes, links and tags and changes them,
+//! `thread` keeps what was thought and decided. `web` brings pages from elsewhere. Start from
 //! [`plugins`]; a call's project says what is searched.
 //!
 //! The files are the truth. Index and catalogue are made from them, are brought in step with the
-//! disk before a question is answered, and can be deleted at any time.
+//! disk before a question is answered, and can be deleted at any time; what notes were, and threads,
+//! are in databases of their own.
 //!
 //! ```
 //! use dodona_knowledge::Options;
 //!
 //! let plugins = dodona_knowledge::plugins(Options::default());
 //! let names: Vec<String> = plugins.iter().map(|plugin| plugin.name().to_owned()).collect();
-//! assert_eq!(names, ["code", "search", "vault"]);
+//! assert_eq!(names, ["code", "search", "thread", "vault", "web"]);
 //! ```
 //!
 //! # What it does not do
 //!
-//! It writes no file of a project and runs no command but git, which it asks about history. It knows nothing of agents: they call its
-//! methods like anybody else.
+//! It writes no file of a project but notes, and runs no command but git, which it asks about history.
+//! It knows nothing of agents: they call its methods like anybody else.
 
 mod author;
 mod code;
@@ -27,7 +29,9 @@ mod library;
 mod parse;
 mod passage;
 pub mod search;
+mod thread;
 mod vault;
+mod web;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +40,7 @@ use dodona_llm::Embedder;
 use dodona_plugin::{CallError, Plugin};
 
 use library::Library;
+pub use web::WebOptions;
 
 /// Asked with the root of a project, tells which folder of it holds the notes; `None` for all.
 pub type VaultRoot = Arc<dyn Fn(&Path) -> Result<Option<String>, CallError> + Send + Sync>;
@@ -48,6 +53,8 @@ pub struct Options {
     /// Turns passages into vectors, so that search knows what is near in meaning. Without one
     /// words alone decide, and nothing leaves the machine.
     pub embedder: Option<Arc<Embedder>>,
+    /// What of the web may be asked.
+    pub web: WebOptions,
 }
 
 impl Default for Options {
@@ -56,16 +63,20 @@ impl Default for Options {
         Self {
             vault_root: Arc::new(|_| Ok(None)),
             embedder: None,
+            web: WebOptions::default(),
         }
     }
 }
 
-/// The plugins `code`, `search` and `vault`, on one library.
+/// The plugins `code`, `search`, `thread` and `vault`, on one library, and `web`.
 pub fn plugins(options: Options) -> Vec<Arc<dyn Plugin>> {
+    let web = Arc::new(web::WebPlugin::new(options.web.clone()));
     let library = Arc::new(Library::new(options));
     vec![
         Arc::new(code::CodePlugin::new(Arc::clone(&library))),
         Arc::new(index::SearchPlugin::new(Arc::clone(&library))),
+        Arc::new(thread::ThreadPlugin::new(Arc::clone(&library))),
         Arc::new(vault::VaultPlugin::new(library)),
+        web,
     ]
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Source {
     /// What it is.
     pub kind: SourceKind,
-    /// Where it is: below the project's root, or `commit:` and an id.
+    /// Where it is: below the project's root; `commit:` and an id; `thread:`, the thread's name, `#`
+    /// and the number of the entry; or a URL.
     pub path: String,
     /// The first line, from 1.
     pub line_start: u32,
@@ -28,14 +29,23 @@ impl SourceKind {
             Self::Code => "code",
             Self::Text => "text",
             Self::Commit => "commit",
+            Self::Thread => "thread",
+            Self::Web => "web",
         }
     }
 
     /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Note, Self::Code, Self::Text, Self::Commit]
-            .into_iter()
-            .find(|kind| kind.as_str() == name)
+        [
+            Self::Note,
+            Self::Code,
+            Self::Text,
+            Self::Commit,
+            Self::Thread,
+            Self::Web,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == name)
     }
 }
 
@@ -53,4 +63,8 @@ pub enum SourceKind {
     Text,
     /// The message of a commit.
     Commit,
+    /// An entry of a thread.
+    Thread,
+    /// A page of the web, as it was fetched.
+    Web,
 }

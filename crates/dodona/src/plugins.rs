@@ -18,6 +18,7 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
     let mut all = dodona_knowledge::plugins(Options {
         vault_root: vault_root(home),
         embedder: embedder(settings),
+        web: settings.web.clone(),
     });
     all.push(Arc::new(AgentPlugin::new(agent(home, settings))));
     all.push(Arc::new(RulesPlugin::new(RulesOptions {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::{CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin};
+use dodona_plugin::{
+    CallCtx, CallError, Contribution, Emitter, ErrorCode, Plugin, PluginContext, plugin,
+};
 use dodona_proto::{Source, SourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,12 +119,21 @@ struct ResolveParams {
     source: Source,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Resolved {
     /// The text that stands there now.
     text: String,
     /// Whether it is another than was cited.
     stale: bool,
+}
+
+impl Resolved {
+    fn gone() -> Self {
+        Self {
+            text: String::new(),
+            stale: true,
+        }
+    }
 }
 
 #[plugin(name = "search")]
@@ -152,7 +163,7 @@ impl Search {
         }
     }
 
-    /// Finds the passages of notes, code and other text that answer a question, best first.
+    /// Finds the passages of notes, threads, code and other text that answer a question, best first.
     #[method(scope = "search:read", tool(category = "meta"))]
     async fn query(&self, ctx: &CallCtx, p: QueryParams) -> Result<Passages, CallError> {
         let shelf = self.library.shelf(ctx).await?;
@@ -177,6 +188,22 @@ impl Search {
     /// Turns a citation back into text, and tells whether it changed since.
     #[method(scope = "search:read")]
     async fn resolve(&self, ctx: &CallCtx, p: ResolveParams) -> Result<Resolved, CallError> {
+        // Whoever has the text resolves it.
+        let elsewhere = match p.source.kind {
+            SourceKind::Thread => Some("thread.resolve"),
+            SourceKind::Web => Some("web.resolve"),
+            _ => None,
+        };
+        if let Some(method) = elsewhere {
+            let resolved = ctx
+                .call(method, serde_json::json!({ "source": p.source }))
+                .await;
+            return match resolved {
+                // It was cited once, and is not there any more.
+                Err(error) if error.code == ErrorCode::NotFound => Ok(Resolved::gone()),
+                resolved => resolved,
+            };
+        }
         let shelf = self.library.shelf(ctx).await?;
         let (text, ..) = shelf
             .lines(&p.source.path, p.source.line_start, Some(p.source.line_end))

@@ -9,6 +9,7 @@ mod paths;
 mod scan;
 mod shelf;
 mod sync;
+mod threads;
 mod vectors;
 mod watch;
 
@@ -18,13 +19,14 @@ use std::sync::{Arc, OnceLock};
 
 use dodona_plugin::store::{Db, Migration};
 use dodona_plugin::{BoxFuture, CallCtx, CallError, ErrorCode};
-use dodona_proto::ProjectId;
+use dodona_proto::{Project, ProjectId};
 use tokio::sync::Mutex;
 
 use crate::Options;
+use crate::search::FileChunks;
 pub(crate) use catalogue::{Definition, FileRow, LinkRow, Place};
 pub(crate) use git::{Blamed, Commit, Git};
-pub(crate) use shelf::{COMMIT, Shelf, blocking, hash_of};
+pub(crate) use shelf::{COMMIT, Shelf, THREAD, blocking, hash_of};
 pub(crate) use sync::Synced;
 
 /// The schema of the catalogue.
@@ -39,11 +41,32 @@ pub(crate) trait NoteKeeper: Send + Sync {
 /// Where the vault says who keeps what notes were.
 pub(crate) type Keeper = Arc<OnceLock<Arc<dyn NoteKeeper>>>;
 
+/// What the entries of threads are, so that they are found with everything else.
+pub(crate) trait ThreadSource: Send + Sync {
+    /// The passages of the entries of a project that came after one, each with its number, in
+    /// order.
+    fn since<'a>(
+        &'a self,
+        shelf: &'a Shelf,
+        entry: i64,
+    ) -> BoxFuture<'a, Result<Vec<(i64, FileChunks)>, CallError>>;
+}
+
+/// Where the plugin `thread` says what entries there are.
+pub(crate) type Threads = Arc<OnceLock<Arc<dyn ThreadSource>>>;
+
+/// What plugins have told the library.
+pub(crate) struct Told {
+    keeper: Keeper,
+    threads: Threads,
+}
+
 /// What the knowledge plugins share: one index for each project, so that scores compare.
 pub(crate) struct Library {
     options: Arc<Options>,
     place: OnceLock<(Db, PathBuf)>,
     keeper: Keeper,
+    threads: Threads,
     shelves: Mutex<HashMap<ProjectId, Arc<Shelf>>>,
 }
 
@@ -53,6 +76,7 @@ impl Library {
             options: Arc::new(options),
             place: OnceLock::new(),
             keeper: Keeper::default(),
+            threads: Threads::default(),
             shelves: Mutex::default(),
         }
     }
@@ -70,12 +94,15 @@ impl Library {
         let _ = self.keeper.set(keeper);
     }
 
+    /// Says what entries of threads there are. The plugin `thread` does so when it is activated.
+    pub(crate) fn find_threads(&self, threads: Arc<dyn ThreadSource>) {
+        // A second activation brings the same ones.
+        let _ = self.threads.set(threads);
+    }
+
     /// The shelf of the project a call is about.
     pub(crate) async fn shelf(&self, ctx: &CallCtx) -> Result<Arc<Shelf>, CallError> {
-        let project = ctx.project.as_ref().ok_or_else(|| {
-            CallError::new(ErrorCode::InvalidRequest, "the call is about no project")
-                .hint("run it inside a registered project, or name one; `dodona index` registers the current one")
-        })?;
+        let project = project(ctx)?;
         let (db, dir) = self.place.get().ok_or_else(|| {
             CallError::new(
                 ErrorCode::PluginNotActive,
@@ -88,10 +115,21 @@ impl Library {
             return Ok(Arc::clone(shelf));
         }
         let (dir, options) = (dir.join(project.id.as_str()), Arc::clone(&self.options));
-        let keeper = Arc::clone(&self.keeper);
-        let shelf = Shelf::open(project, db.clone(), &dir, options, keeper).await?;
+        let told = Told {
+            keeper: Arc::clone(&self.keeper),
+            threads: Arc::clone(&self.threads),
+        };
+        let shelf = Shelf::open(project, db.clone(), &dir, options, told).await?;
         let shelf = Arc::new(shelf);
         shelves.insert(project.id.clone(), Arc::clone(&shelf));
         Ok(shelf)
     }
+}
+
+/// The project a call is about.
+pub(crate) fn project(ctx: &CallCtx) -> Result<&Arc<Project>, CallError> {
+    ctx.project.as_ref().ok_or_else(|| {
+        CallError::new(ErrorCode::InvalidRequest, "the call is about no project")
+            .hint("run it inside a registered project, or name one; `dodona index` registers the current one")
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dodona_plugin::{CallError, ErrorCode};
@@ -11,11 +11,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::Instant;
 
-use super::Keeper;
+use super::Told;
 use super::catalogue::Catalogue;
 use super::git::Git;
 use super::paths;
 use super::sync::{Synced, kind_of};
+use super::threads::NOT_YET;
 use super::vectors::Vectors;
 use super::watch::Watch;
 use crate::Options;
@@ -23,6 +24,9 @@ use crate::search::{Hit, IndexError, Question, SearchIndex};
 
 /// What stands before the id of a commit where a path is expected.
 pub(crate) const COMMIT: &str = "commit:";
+
+/// What stands before the name of a thread where a path is expected.
+pub(crate) const THREAD: &str = "thread:";
 
 /// How many updates a slow listener may be behind before it misses some.
 const UPDATES: usize = 16;
@@ -42,8 +46,10 @@ pub(crate) struct Shelf {
     pub(super) updates: broadcast::Sender<Synced>,
     /// Every vector, once it was needed; read again when there are others.
     pub(super) vectors: Mutex<Option<Arc<Vectors>>>,
-    /// Who keeps what notes were.
-    pub(super) keeper: Keeper,
+    /// Who keeps what notes were, and knows what is in threads.
+    pub(super) told: Told,
+    /// The newest entry of a thread that can be found; [`NOT_YET`] before the first look.
+    pub(super) threads_until: AtomicI64,
     /// We changed files ourselves since the last look.
     pub(super) touched: AtomicBool,
 }
@@ -54,7 +60,7 @@ impl Shelf {
         db: dodona_plugin::store::Db,
         dir: &Path,
         options: Arc<Options>,
-        keeper: Keeper,
+        told: Told,
     ) -> Result<Self, CallError> {
         let root = project.root.canonicalize().map_err(|error| {
             CallError::new(
@@ -85,7 +91,8 @@ impl Shelf {
             watch: OnceLock::new(),
             updates: broadcast::channel(UPDATES).0,
             vectors: Mutex::new(None),
-            keeper,
+            told,
+            threads_until: AtomicI64::new(NOT_YET),
             touched: AtomicBool::new(false),
         };
         shelf.forget_strays().await?;
@@ -201,14 +208,17 @@ impl Hit {
             SourceKind::Commit => [&self.title, &self.symbol, &self.heading],
             _ => [&self.symbol, &self.heading, &self.title],
         };
-        let title = names.into_iter().find(|text| !text.is_empty());
+        let title = match self.kind {
+            SourceKind::Thread => Some(format!("{}, {}", self.title, self.heading)),
+            _ => names.into_iter().find(|text| !text.is_empty()).cloned(),
+        };
         Source {
             kind: self.kind,
             path: self.path.clone(),
             line_start: self.line_start,
             line_end: self.line_end,
             hash: hash_of(&self.text.lines().collect::<Vec<_>>().join("\n")),
-            title: title.cloned(),
+            title,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::catalogue::{Entry, FileRow};
 use super::git::{Commit, Git};
 use super::meaning::Effort;
 use super::scan::{self, Found, Skipped, Tree};
-use super::shelf::{COMMIT, Shelf, blocking, hash_of, index_error};
+use super::shelf::{COMMIT, Shelf, THREAD, blocking, hash_of, index_error};
 use crate::parse::{self, Chunk, Parsed};
 use crate::search::{FileChunks, IndexError};
 
@@ -118,6 +118,7 @@ impl Shelf {
         }
         synced.skipped = skipped;
         self.tell_keeper().await;
+        self.take_in_threads().await?;
         synced.commits = self.look_at_history(ctx).await;
         if synced.is_news() {
             *self.vectors.lock().await = None;
@@ -129,7 +130,7 @@ impl Shelf {
     /// Whoever keeps what notes were is told. Where that fails the files can be searched all the
     /// same, and the next look tells again.
     async fn tell_keeper(&self) {
-        let Some(keeper) = self.keeper.get() else {
+        let Some(keeper) = self.told.keeper.get() else {
             return;
         };
         if let Err(error) = keeper.looked(self).await {
@@ -214,6 +215,8 @@ impl Shelf {
         for path in self.catalogue.paths().await? {
             strays.remove(&path);
         }
+        // Entries of threads are only ever added, and known elsewhere.
+        strays.retain(|path| !path.starts_with(THREAD));
         if strays.iter().any(|path| path.starts_with(COMMIT)) {
             for id in self.catalogue.commit_ids().await? {
                 strays.remove(&format!("{COMMIT}{id}"));
@@ -223,7 +226,7 @@ impl Shelf {
             .await
     }
 
-    async fn replace(&self, files: Vec<FileChunks>) -> Result<(), CallError> {
+    pub(super) async fn replace(&self, files: Vec<FileChunks>) -> Result<(), CallError> {
         let index = Arc::clone(&self.index);
         blocking(move || index.replace(files))
             .await?

@@ -11,7 +11,9 @@ mod notes;
 mod outside;
 mod project;
 mod sources;
+mod threads;
 mod undo;
+mod web;
 mod writers;
 mod writing;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_hub::{CallStream, Hub, HubConfig, Limit, Request};
-use dodona_knowledge::Options;
+use dodona_knowledge::{Options, WebOptions};
 use dodona_llm::Embedder;
 use dodona_plugin::Plugin;
 use dodona_proto::{CallError, Principal, Project, ProjectId, Scopes, Surface, UserId};
@@ -27,6 +27,8 @@ pub(crate) struct Setup {
     pub(crate) embedder: Option<Arc<Embedder>>,
     /// What its agents may do without asking.
     pub(crate) unattended: &'static [&'static str],
+    /// What of the web may be asked.
+    pub(crate) web: WebOptions,
     /// More plugins.
     pub(crate) plugins: Vec<Arc<dyn Plugin>>,
 }
@@ -142,6 +144,12 @@ impl TestProject {
             .collect()
     }
 
+    /// Throws the index away; nobody has it open then.
+    pub(crate) fn forget_index(&self) {
+        let indexes = self.place.join("data/plugins/search/indexes");
+        std::fs::remove_dir_all(indexes).unwrap();
+    }
+
     pub(crate) async fn restart(self) -> Self {
         self.hub.stop(Duration::from_secs(5)).await;
         let (hub, id) = start(&self.place, &self.setup).await;
@@ -154,12 +162,12 @@ impl TestProject {
 }
 
 /// The folder with the notes is what a file in the project names, if there is one.
-fn options(embedder: Option<Arc<Embedder>>) -> Options {
+fn options(embedder: Option<Arc<Embedder>>, web: WebOptions) -> Options {
     let named = |root: &Path| std::fs::read_to_string(root.join(".vault-root")).ok();
     Options {
         vault_root: Arc::new(move |root| Ok(named(root))),
         embedder,
-        ..Options::default()
+        web,
     }
 }
 
@@ -172,7 +180,7 @@ async fn start(place: &Path, setup: &Setup) -> (Hub, ProjectId) {
     };
     let unattended = setup.unattended.iter().map(|name| name.parse().unwrap());
     config.approvals.unattended = unattended.collect();
-    let mut plugins = dodona_knowledge::plugins(options(setup.embedder.clone()));
+    let mut plugins = dodona_knowledge::plugins(options(setup.embedder.clone(), setup.web.clone()));
     plugins.extend(setup.plugins.iter().cloned());
     let hub = Hub::start(&place.join("data"), config, plugins)
         .await

@@ -13,7 +13,7 @@ const MORE: usize = 4;
 
 /// The lines of a file, from 1, that are quoted of a passage; `None` for what is no file's.
 pub(super) fn best_lines(passage: &Found, words: &[String]) -> Option<(u32, u32)> {
-    let first = passage.line_start.filter(|_| !passage.is_commit())?;
+    let first = passage.line_start.filter(|_| passage.is_file())?;
     let lines: Vec<&str> = passage.text.lines().collect();
     let best = best(&lines, words);
     let line = |index: usize| first + u32::try_from(index).unwrap_or(u32::MAX);

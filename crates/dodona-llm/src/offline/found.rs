@@ -39,7 +39,7 @@ impl Found {
             || ["#[test]", "::test]", "def test_"]
                 .iter()
                 .any(|mark| self.text.contains(mark));
-        let is_prose = self.path.ends_with(".md");
+        let is_prose = self.path.ends_with(".md") || self.path.starts_with("thread:");
         match (is_test, is_prose) {
             (true, _) => 0.4,
             (false, true) => 1.3,
@@ -66,9 +66,11 @@ impl Found {
                 .is_some_and(|start| (start..=self.line_end).contains(&lines.line_start))
     }
 
-    /// Whether it is the message of a commit.
-    pub(super) fn is_commit(&self) -> bool {
-        self.path.starts_with("commit:")
+    /// Whether it can be read as a file: neither the message of a commit nor an entry of a thread.
+    pub(super) fn is_file(&self) -> bool {
+        !["commit:", "thread:"]
+            .iter()
+            .any(|kind| self.path.starts_with(kind))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::price::Price;
 use found::Found;
 
 /// The searches it knows how to ask, in the order it asks them.
-const SEARCHES: &[&str] = &["code_search", "vault_search"];
+const SEARCHES: &[&str] = &["code_search", "vault_search", "thread_seek"];
 
 /// The search for reasons, which are told where something was changed.
 const HISTORY: &str = "code_log";

@@ -24,8 +24,10 @@ mod query;
 mod rules;
 mod search;
 mod serve;
+mod threads;
 mod token;
 mod usage;
+mod web;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -104,6 +106,8 @@ enum Command {
     Chat(chat::Chat),
     Search(search::Search),
     Notes(notes::Notes),
+    Threads(threads::Threads),
+    Web(web::Web),
     #[command(visible_alias = "context")]
     Contexts(contexts::Contexts),
     Query(query::Query),
@@ -181,6 +185,8 @@ impl Cli {
             Command::Chat(chat) => chat.run(&shell).await,
             Command::Search(search) => search.run(&shell).await,
             Command::Notes(notes) => notes.run(&shell).await,
+            Command::Threads(threads) => threads.run(&shell).await,
+            Command::Web(web) => web.run(&shell).await,
             Command::Contexts(contexts) => contexts.run(&shell).await,
             Command::Query(query) => query.run(&shell).await,
             Command::Trace(trace) => trace.run(&shell).await,

@@ -29,8 +29,8 @@ pub(crate) struct Search {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
     limit: u32,
 
-    /// Only this kind: note, code, text or commit; may be given several times
-    #[arg(long, value_name = "KIND", value_parser = ["note", "code", "text", "commit"])]
+    /// Only this kind: note, thread, code, text or commit; may be given several times
+    #[arg(long, value_name = "KIND", value_parser = ["note", "thread", "code", "text", "commit"])]
     kind: Vec<String>,
 
     /// Print JSON for programs
@@ -81,6 +81,11 @@ pub(super) fn place(source: &Source) -> String {
             let id = source.path.trim_start_matches("commit:");
             format!("commit {}", harmless(id.get(..12).unwrap_or(id)))
         }
+        SourceKind::Thread => {
+            let entry = source.path.trim_start_matches("thread:");
+            format!("thread {}", harmless(entry))
+        }
+        SourceKind::Web => harmless(&source.path).into_owned(),
         _ => format!(
             "{}:{}-{}",
             harmless(&source.path),

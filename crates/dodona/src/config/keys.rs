@@ -47,6 +47,7 @@ enum Kind {
     Folder(fn(&mut Settings) -> &mut Option<String>),
     Text(fn(&mut Settings) -> &mut Option<String>),
     Methods(fn(&mut Settings) -> &mut BTreeSet<MethodName>),
+    Hosts(fn(&mut Settings) -> &mut Vec<String>),
     Mode(fn(&mut Settings) -> &mut CapabilityMode),
     Model,
     Embeddings,
@@ -75,8 +76,8 @@ const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
 /// The keys, in the order of the reference.
 pub(super) const KEYS: &[Key] = {
     use Kind::{
-        Count, Depth, Embeddings, Folder, MemorySize, Methods, Mode, Model, PluginLimit, Size,
-        Text, Time, Within,
+        Count, Depth, Embeddings, Folder, Hosts, MemorySize, Methods, Mode, Model, PluginLimit,
+        Size, Text, Time, Within,
     };
     const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
     const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
@@ -195,6 +196,16 @@ pub(super) const KEYS: &[Key] = {
             "vault.root",
             Folder(|s| &mut s.project.vault_root),
             "the folder of the project that holds its notes; Markdown elsewhere is plain text then. Without it every Markdown file is a note",
+        ),
+        user(
+            "web.search_url",
+            Text(|s| &mut s.web.search_url),
+            "where `web.search` asks: the search of a SearXNG server, such as `http://127.0.0.1:8888/search`. Without it there is no search on the web",
+        ),
+        user(
+            "web.allow_hosts",
+            Hosts(|s| &mut s.web.allow_hosts),
+            "hosts that `web.fetch` may ask although they are not on the public network, as `host` or `host:port`",
         ),
         user(
             "agent.model",
@@ -338,6 +349,7 @@ impl Key {
             Kind::Folder(field) => *field(settings) = Some(folder(value)?),
             Kind::Text(field) => *field(settings) = Some(text(value)?),
             Kind::Methods(field) => *field(settings) = methods(value)?,
+            Kind::Hosts(field) => *field(settings) = hosts(value)?,
             Kind::Mode(field) => *field(settings) = mode(value)?,
         }
         Ok(())
@@ -359,6 +371,7 @@ impl Key {
             }
             Kind::Folder(field) | Kind::Text(field) => quoted(field(settings).clone()?),
             Kind::Methods(field) => inline(field(settings))?,
+            Kind::Hosts(field) => inline(field(settings))?,
             Kind::Mode(field) => quoted(match field(settings) {
                 CapabilityMode::Warn => "warn".to_owned(),
                 CapabilityMode::Enforce => "enforce".to_owned(),
@@ -380,6 +393,7 @@ impl Key {
     pub(super) fn example(&self) -> &'static str {
         match self.kind {
             Kind::Folder(_) => "\"notes\"",
+            Kind::Text(_) if self.name == "web.search_url" => "\"http://127.0.0.1:8888/search\"",
             _ => "\"offline\"",
         }
     }
@@ -450,6 +464,25 @@ fn methods(value: &DeValue<'_>) -> Result<BTreeSet<MethodName>, String> {
         MethodName::new(&text(entry.get_ref())?).map_err(|error| error.to_string())
     };
     listed.iter().map(method).collect()
+}
+
+/// Hosts in a list, each as `host` or `host:port`.
+fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let expected = || {
+        format!(
+            "expected a list such as [\"wiki.intranet\"], not {}",
+            article(value)
+        )
+    };
+    let listed = value.as_array().ok_or_else(expected)?;
+    let host = |entry: &Spanned<DeValue<'_>>| {
+        let host = text(entry.get_ref())?;
+        match host.contains(['/', '@', '*', ' ']) {
+            true => Err(format!("{host:?} is no host: write `host` or `host:port`")),
+            false => Ok(host),
+        }
+    };
+    listed.iter().map(host).collect()
 }
 
 fn mode(value: &DeValue<'_>) -> Result<CapabilityMode, String> {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use dodona_agent::AgentOptions;
 use dodona_agent::conversation::DEFAULT_TOKEN_BUDGET;
 use dodona_hub::HubConfig;
+use dodona_knowledge::WebOptions;
 use dodona_llm::{EmbedderConfig, ModelConfig};
 use dodona_plugin::reading::table_to_json;
 use thiserror::Error;
@@ -79,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) models: BTreeMap<String, ModelConfig>,
     /// What turns passages into vectors.
     pub(crate) embeddings: Option<EmbedderConfig>,
+    /// What of the web may be asked.
+    pub(crate) web: WebOptions,
 }
 
 /// How the agent works.

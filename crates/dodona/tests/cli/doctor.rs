@@ -157,7 +157,9 @@ fn a_full_disk_is_not_blamed_on_the_databases() {
         "plugins/echo/echo.db",
         "plugins/rules/rules.db",
         "plugins/search/search.db",
+        "plugins/thread/thread.db",
         "plugins/vault/vault.db",
+        "plugins/web/web.db",
     ];
     for database in databases {
         let line = format!("✗ database      {database}\n");

@@ -35,3 +35,4 @@ mod serve;
 mod settings;
 #[cfg(unix)]
 mod signals;
+mod threads;

@@ -18,7 +18,7 @@ const LARGEST: u64 = 4 << 20;
 
 /// Where a text comes from.
 #[derive(Debug, Args)]
-pub(super) struct Body {
+pub(in crate::cli) struct Body {
     /// The text itself
     #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     body: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub(super) fn read(self) -> Result<String, Failure> {
+    pub(in crate::cli) fn read(self) -> Result<String, Failure> {
         match (self.body, self.file) {
             (Some(text), _) => Ok(text),
             (None, Some(file)) => {

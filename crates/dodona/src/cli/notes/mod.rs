@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::paint::{Paint, harmless};
 use crate::session::Session;
 use crate::shell::Shell;
+pub(super) use change::Body;
 use verb::Verb;
 
 const EXAMPLES: &str = "\
@@ -182,7 +183,7 @@ impl Command {
 }
 
 /// One field of what a method answers.
-async fn part<T: serde::de::DeserializeOwned>(
+pub(super) async fn part<T: serde::de::DeserializeOwned>(
     session: &Session,
     method: &str,
     params: Value,
@@ -197,7 +198,11 @@ async fn part<T: serde::de::DeserializeOwned>(
     })
 }
 
-fn show<T: Serialize>(as_json: bool, value: &T, text: impl FnOnce() -> String) -> String {
+pub(super) fn show<T: Serialize>(
+    as_json: bool,
+    value: &T,
+    text: impl FnOnce() -> String,
+) -> String {
     match as_json {
         true => format!("{}\n", json!(value)),
         false => text(),
