@@ -15,6 +15,9 @@ use crate::writing::history;
 use crate::{Setup, TestProject};
 
 const ROLE: &str = "DODONA_KILLED_VAULT";
+/// The test below, as the process finds it that is started.
+const NAME: &str =
+    "killed::whenever_the_process_is_killed_no_note_is_lost_or_torn_and_links_and_history_hold";
 const NOTES: u64 = 12;
 const KILLS: u64 = 16;
 
@@ -96,9 +99,8 @@ fn make_notes(place: &Path, ledger: &mut Ledger) {
 /// Starts the process, lets it work for a random while, kills it, and answers with what it said was
 /// acknowledged.
 fn run_and_kill(place: &Path, round: u64, chance: &mut Chance) -> Vec<String> {
-    let this = std::thread::current().name().unwrap().to_owned();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &this, "--nocapture", "--test-threads=1"])
+        .args(["--exact", NAME, "--nocapture", "--test-threads=1"])
         .env(ROLE, format!("{}#{round}", place.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -53,7 +53,7 @@ fn threads_are_kept_listed_found_and_cited() {
         "project",
     ];
     let answer: Value = serde_json::from_str(&home.run(&asked).stdout).unwrap();
-    assert!(answer["text"].as_str().unwrap().contains(why), "{answer}");
+    assert!(answer["answer"].as_str().unwrap().contains(why), "{answer}");
     assert_eq!(
         answer["sources"][0]["path"], "thread:auth-rework#2",
         "{answer}"
