@@ -113,7 +113,10 @@ mod tests {
     use super::*;
     use crate::vault::change::Why;
 
-    fn change(edits: &[(&str, Option<&str>, Option<&str>, Option<&str>)]) -> Change {
+    /// Path, before, after, origin.
+    type Row<'r> = (&'r str, Option<&'r str>, Option<&'r str>, Option<&'r str>);
+
+    fn change(edits: &[Row<'_>]) -> Change {
         let some = |text: &Option<&str>| text.map(str::to_owned);
         Change {
             id: 1,
