@@ -7,8 +7,9 @@ use std::time::Duration;
 use dodona_llm::{Model, Models};
 use dodona_plugin::{CallError, ErrorCode, EventBus, EventHistory, HookHost, PluginContext};
 
-use crate::chat::Queue;
+use crate::chat::{Delegations, Queue};
 use crate::conversation::Conversations;
+use crate::definition::Definitions;
 use crate::prompt::Prompts;
 
 /// What the agent is told by whoever starts it.
@@ -18,6 +19,8 @@ pub struct AgentOptions {
     pub models: Models,
     /// Where the user keeps prompts that replace the bundled ones.
     pub prompts: Option<PathBuf>,
+    /// Where the user keeps definitions of agents that can be delegated to.
+    pub agents: Option<PathBuf>,
     /// How many times a model is asked for one query.
     pub max_turns: u32,
     /// How many tokens of a new conversation a model is shown; as the data model says without.
@@ -40,6 +43,7 @@ impl Default for AgentOptions {
         Self {
             models: Models::default(),
             prompts: None,
+            agents: None,
             max_turns: 30,
             token_budget: None,
             tool_timeout: Duration::from_secs(60),
@@ -56,6 +60,8 @@ pub(crate) struct Agent {
     pub(crate) options: AgentOptions,
     pub(crate) conversations: Conversations,
     pub(crate) prompts: Prompts,
+    pub(crate) definitions: Definitions,
+    pub(crate) delegations: Delegations,
     pub(crate) queue: Queue,
     pub(crate) bus: Arc<dyn EventBus>,
     pub(crate) host: Arc<dyn HookHost>,
@@ -70,6 +76,8 @@ impl Agent {
     ) -> Self {
         Self {
             prompts: Prompts::new(options.prompts.clone()),
+            definitions: Definitions::new(options.agents.clone()),
+            delegations: Delegations::default(),
             options,
             conversations,
             queue: Queue::default(),

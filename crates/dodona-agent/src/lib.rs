@@ -13,6 +13,8 @@
 mod agent;
 mod chat;
 pub mod conversation;
+mod definition;
+mod delegate;
 mod keeper;
 mod methods;
 mod prompt;
@@ -23,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{
-    BoxFuture, CallCtx, CallError, Contribution, Emitter, Plugin, PluginContext, plugin,
+    BoxFuture, CallCtx, CallError, Contribution, Emitter, NoParams, Plugin, PluginContext, plugin,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,7 @@ use agent::Agent;
 pub use agent::AgentOptions;
 use chat::{AgentResponse, ChatParams, PromptParams, PromptShown};
 use conversation::{Conversations, Owner, QueryId, SessionEnding};
+use delegate::{AgentsResult, DelegateParams, DelegateResult};
 use keeper::Keeper;
 use methods::ContextMethods;
 use methods::compact::{CompactParams, CompactResult};
@@ -165,6 +168,23 @@ impl Agent {
     #[method(scope = "agent:write", mutates)]
     async fn pin(&self, ctx: &CallCtx, p: PinParams) -> Result<PinResult, CallError> {
         methods::pin::pin(self, ctx, p).await
+    }
+
+    /// Gives a task to another agent, which works on it alone, with tools and a prompt of its own,
+    /// and reports. Use it for whole tasks of its kind; several at once run side by side.
+    #[method(scope = "agent:chat", tool(category = "meta"), timeout_ms = 1_800_000)]
+    async fn delegate(
+        &self,
+        ctx: &CallCtx,
+        p: DelegateParams,
+    ) -> Result<DelegateResult, CallError> {
+        delegate::delegate(self, ctx, p).await
+    }
+
+    /// Lists the agents that can be delegated to.
+    #[method(scope = "agent:read")]
+    async fn agents(&self, _ctx: &CallCtx, _p: NoParams) -> Result<AgentsResult, CallError> {
+        Ok(delegate::list(self))
     }
 
     /// Tells how a query went: its requests, its tools with their times, what was journaled of it

@@ -37,6 +37,15 @@ pub(crate) struct Variables<'a> {
     pub(crate) project: Option<&'a str>,
     /// What was decided in the conversation.
     pub(crate) decisions: Vec<String>,
+    /// The agents that can be delegated to.
+    pub(crate) agents: Vec<AgentVariable>,
+}
+
+/// An agent, as a prompt can name it.
+#[derive(Debug, Serialize)]
+pub(crate) struct AgentVariable {
+    pub(crate) name: String,
+    pub(crate) description: String,
 }
 
 /// The prompts there are. A file of the user's is read again when it changes.

@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::chat::Frame;
-use crate::conversation::{Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
+use crate::chat::{Frame, Role};
+use crate::conversation::{DEFAULT_AGENT, Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ReplayParams {
@@ -62,7 +62,8 @@ pub(crate) async fn replay(
     let first = first_request(&recorded)?;
     let digest = digest(first)?;
     let offers_tools = !digest.basis.tools.is_empty();
-    let frame = Frame::then(agent, ctx, &recorded, offers_tools).await?;
+    let role = role(agent, &owner, &recorded).await?;
+    let frame = Frame::then(agent, ctx, &role, &recorded, offers_tools).await?;
     let model = Recorded::new(recording(&recorded)?);
     let mut result = ReplayResult {
         query_id: recorded.info.id.clone(),
@@ -92,6 +93,16 @@ pub(crate) async fn replay(
         }
     }
     Ok(result)
+}
+
+/// Who answered: the agent of the conversation.
+async fn role(agent: &Agent, owner: &Owner, recorded: &RecordedQuery) -> Result<Role, CallError> {
+    let asked = Some(recorded.context.as_str());
+    let context = agent.conversations.show(owner, asked).await?;
+    Ok(match context.agent_id.as_str() {
+        DEFAULT_AGENT => Role::main(),
+        name => Role::of(agent.definitions.get(name)?, None),
+    })
 }
 
 fn first_request(recorded: &RecordedQuery) -> Result<&RecordedTurn, CallError> {

@@ -10,7 +10,7 @@ use dodona_plugin::{
 };
 use dodona_proto::{
     CallError, CallSummary, DoneStatus, ErrorCode, Item, ItemBody, MethodDescriptor, MethodKind,
-    MethodName, PathError, PluginName, QuerySnapshot,
+    MethodName, PathError, PluginName, PluginPath, QuerySnapshot,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -132,8 +132,7 @@ impl Node {
         let too_deep = || CallError::new(ErrorCode::TooDeep, "calls nest too deep");
         let call_id = self.info.call_id.child(ordinal).ok_or_else(too_deep)?;
         let path = self
-            .info
-            .path
+            .place(spec.method)
             .join(spec.name)
             .map_err(|error| match error {
                 PathError::TooDeep => too_deep(),
@@ -160,6 +159,20 @@ impl Node {
             callable: spec.callable,
             ..Self::new(core, root, info, since, deadline)
         }))
+    }
+
+    /// Where a child's path begins. A part that a plugin names of itself stands below the plugin:
+    /// a method of its own that it called to get there is no step of the way.
+    fn place(&self, method: Option<&MethodName>) -> &PluginPath {
+        let own = |node: &Self| {
+            let mut lineage = node.lineage();
+            let method = lineage.find_map(|node| node.info.method.clone());
+            method.map(|method| method.plugin().to_owned())
+        };
+        match &self.parent {
+            Some(parent) if method.is_none() && own(parent) == own(self) => &parent.info.path,
+            _ => &self.info.path,
+        }
     }
 
     /// What a method gets.

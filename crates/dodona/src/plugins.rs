@@ -55,6 +55,7 @@ fn agent(home: &Home, settings: &Settings) -> AgentOptions {
     AgentOptions {
         models,
         prompts: Some(home.config.join("prompts")),
+        agents: Some(home.config.join("agents")),
         max_turns: settings.agent.max_turns,
         token_budget: Some(u64::from(settings.agent.token_budget)),
         tool_timeout: settings.agent.tool_timeout,

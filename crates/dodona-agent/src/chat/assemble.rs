@@ -20,11 +20,13 @@ use serde_json::Value;
 use super::cite::Citations;
 use super::ending::Stop;
 use super::preload::{self, Preloading};
+use super::role::Role;
 use super::tools::Toolbox;
 use super::{Work, history};
 use crate::agent::Agent;
 use crate::conversation::{ContextId, KeyDecision, Owner, Query, RecordedQuery, RecordedTurn};
-use crate::prompt;
+use crate::definition::Definition;
+use crate::prompt::{AgentVariable, Variables};
 
 /// What is the same in every request of a query, byte for byte, so that providers can cache it.
 #[derive(Default)]
@@ -90,7 +92,8 @@ impl Work<'_> {
     /// Makes what is the same in every request, and finds what earlier queries cited.
     pub(super) async fn prepare(&mut self) -> Result<(), Stop> {
         let context = self.query.context().clone();
-        let (system, effects) = system(self.agent, self.ctx, &self.hooks, &context, None).await?;
+        let (agent, ctx, hooks) = (self.agent, self.ctx, &self.hooks);
+        let (system, effects) = system(agent, ctx, &self.role, hooks, &context, None).await?;
         self.carry_out(effects).await?;
         self.basis = basis(self, system);
         self.citations = Citations::of(&self.query.window().await?);
@@ -156,13 +159,14 @@ impl Frame {
     pub(crate) async fn then(
         agent: &Agent,
         ctx: &CallCtx,
+        role: &Role,
         recorded: &RecordedQuery,
         offers_tools: bool,
     ) -> Result<Self, CallError> {
         let hooks = agent.host.hooks();
         let until = Some(recorded.info.started_at);
-        let (system, _) = system(agent, ctx, &hooks, &recorded.context, until).await?;
-        let toolbox = Toolbox::load(ctx, offers_tools, &hooks).await;
+        let (system, _) = system(agent, ctx, role, &hooks, &recorded.context, until).await?;
+        let toolbox = Toolbox::load(ctx, offers_tools, &hooks, role).await;
         Ok(Self {
             system,
             tools: toolbox.offers(),
@@ -187,6 +191,7 @@ impl Frame {
 async fn system(
     agent: &Agent,
     ctx: &CallCtx,
+    role: &Role,
     hooks: &Hooks,
     context: &ContextId,
     until: Option<Timestamp>,
@@ -198,9 +203,7 @@ async fn system(
     let decided = |decision: &KeyDecision| until.is_none_or(|until| decision.created_at <= until);
     let decisions = decisions.into_iter().filter(decided);
     let decisions = decisions.map(|decision| decision.text);
-    let prompt = agent
-        .prompts
-        .render(prompt::ORACLE, &variables(ctx, decisions.collect()))?;
+    let prompt = role.prompt(agent, &variables(agent, ctx, role, decisions.collect()))?;
     Ok(extended(ctx, hooks, Some(context), prompt).await)
 }
 
@@ -229,12 +232,34 @@ pub(super) fn project_name(ctx: &CallCtx) -> Option<&str> {
     root.and_then(Path::file_name).and_then(OsStr::to_str)
 }
 
-fn variables(ctx: &CallCtx, decisions: Vec<String>) -> prompt::Variables<'_> {
-    prompt::Variables {
-        agent: "oracle",
+fn variables<'a>(
+    agent: &Agent,
+    ctx: &'a CallCtx,
+    role: &'a Role,
+    decisions: Vec<String>,
+) -> Variables<'a> {
+    Variables {
+        agent: role.name(),
         project: project_name(ctx),
         decisions,
+        agents: match role.is_main() {
+            true => agents(agent),
+            false => Vec::new(),
+        },
     }
+}
+
+/// Whom the main agent can delegate to.
+fn agents(agent: &Agent) -> Vec<AgentVariable> {
+    let (all, problems) = agent.definitions.load();
+    for problem in problems {
+        tracing::warn!(%problem, "an agent is not defined");
+    }
+    let variable = |definition: Definition| AgentVariable {
+        name: definition.name,
+        description: definition.description,
+    };
+    all.into_values().map(variable).collect()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -281,20 +306,18 @@ pub(crate) async fn show(
     let owner = Owner::of(ctx)?;
     let asked = p.context_id.as_deref();
     let known = agent.conversations.find(&owner, asked).await?;
-    let hooks = agent.host.hooks();
+    let (hooks, role) = (agent.host.hooks(), Role::main());
     let ((system, _), mut messages) = match &known {
         Some(id) => (
-            system(agent, ctx, &hooks, id, None).await?,
+            system(agent, ctx, &role, &hooks, id, None).await?,
             agent.conversations.window(&owner, id.as_str()).await?,
         ),
         None => {
-            let prompt = agent
-                .prompts
-                .render(prompt::ORACLE, &variables(ctx, Vec::new()))?;
+            let prompt = role.prompt(agent, &variables(agent, ctx, &role, Vec::new()))?;
             (extended(ctx, &hooks, None, prompt).await, Vec::new())
         }
     };
-    let toolbox = Toolbox::load(ctx, true, &hooks).await;
+    let toolbox = Toolbox::load(ctx, true, &hooks, &role).await;
     if let Some(question) = p.message {
         let preloading = Preloading {
             agent,

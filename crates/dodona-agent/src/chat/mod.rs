@@ -14,6 +14,7 @@ mod history;
 mod preload;
 mod queue;
 mod repeats;
+mod role;
 mod run;
 mod summarize;
 mod tools;
@@ -38,18 +39,29 @@ use tools::Toolbox;
 pub(crate) use assemble::{Frame, PromptParams, PromptShown, show as show_prompt, snapshot_before};
 pub(crate) use compact::{Compactor, Shortened};
 pub(crate) use queue::Queue;
+pub(crate) use role::{Delegations, Role};
 pub(crate) use types::{AgentResponse, ChatParams};
 
-/// Answers a question, and stores what was said whatever happens.
+/// Answers a question.
 pub(crate) async fn answer(
     agent: &Agent,
     ctx: &CallCtx,
     p: ChatParams,
 ) -> Result<AgentResponse, CallError> {
+    answer_as(agent, ctx, p, Role::main()).await
+}
+
+/// Answers a question as one of the agents, and stores what was said whatever happens.
+pub(crate) async fn answer_as(
+    agent: &Agent,
+    ctx: &CallCtx,
+    p: ChatParams,
+    role: Role,
+) -> Result<AgentResponse, CallError> {
     let owner = Owner::of(ctx)?;
     let model = agent.model(p.model.as_deref())?;
     let hooks = agent.host.hooks();
-    let toolbox = Toolbox::load(ctx, p.tools, &hooks).await;
+    let toolbox = Toolbox::load(ctx, p.tools, &hooks, &role).await;
     let key = agent
         .conversations
         .queue_key(&owner, p.context_id.as_deref())
@@ -58,7 +70,8 @@ pub(crate) async fn answer(
     let question = p.message.clone();
     let query = begin(agent, &owner, &model, &toolbox, p).await?;
     query.runs_in(&ctx.call_id);
-    let mut work = Work::new(agent, ctx, (model, toolbox, hooks), query, question);
+    let tools = (model, toolbox, hooks);
+    let mut work = Work::new(agent, ctx, role, tools, query, question);
     let outcome = tokio::select! {
         biased;
         () = ctx.cancel.cancelled() => Err(Stop::cancelled()),
@@ -95,6 +108,7 @@ pub(crate) fn counter(model: &Arc<dyn Model>) -> Counter {
 struct Work<'c> {
     agent: &'c Agent,
     ctx: &'c CallCtx,
+    role: Role,
     model: Arc<dyn Model>,
     toolbox: Arc<Toolbox>,
     /// The same from the query's beginning to its end.
@@ -124,14 +138,17 @@ impl<'c> Work<'c> {
     fn new(
         agent: &'c Agent,
         ctx: &'c CallCtx,
+        role: Role,
         (model, toolbox, hooks): (Arc<dyn Model>, Toolbox, Arc<Hooks>),
         query: Query,
         question: String,
     ) -> Self {
-        let snapshot = assemble::first_snapshot(agent, ctx, &query);
+        let mut snapshot = assemble::first_snapshot(agent, ctx, &query);
+        snapshot.turn.max_iterations = role.max_turns(agent);
         Self {
             agent,
             ctx,
+            role,
             model,
             toolbox: Arc::new(toolbox),
             hooks,
@@ -156,7 +173,8 @@ impl<'c> Work<'c> {
         self.query_received().await?;
         self.prepare().await?;
         self.preload().await?;
-        for turn in 1..=self.agent.options.max_turns {
+        let most = self.role.max_turns(self.agent);
+        for turn in 1..=most {
             let request = self.assemble(turn).await?;
             let request = self.before_request(turn, request).await?;
             let mut said = self.ask_shortened(turn, request).await?;
@@ -175,10 +193,7 @@ impl<'c> Work<'c> {
         Err(Stop::from(
             CallError::new(
                 ErrorCode::TooManyCalls,
-                format!(
-                    "the model did not come to an answer in {} turns",
-                    self.agent.options.max_turns
-                ),
+                format!("the model did not come to an answer in {most} turns"),
             )
             .hint("ask for less at once, or raise `agent.max_turns`"),
         ))

@@ -168,7 +168,7 @@ impl Work<'_> {
             model: &self.model,
             snapshot: self.now(),
             question: &self.question,
-            offers_tools: !self.toolbox.is_empty(),
+            offers_tools: self.role.is_main() && !self.toolbox.is_empty(),
         };
         let found = preloading.run(&mut self.citations).await;
         self.preloaded = found.text;

@@ -1,12 +1,14 @@
 //! Running the tools that a model wants.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolRequest};
-use dodona_proto::{Notification, PluginName, QuerySnapshot, ToolCall};
+use dodona_proto::{MethodDescriptor, Mutation, Notification, PluginName, QuerySnapshot, ToolCall};
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::ending::Stop;
 use super::fire::TurnEnd;
@@ -20,6 +22,29 @@ struct Bench {
     ctx: CallCtx,
     timeout: Duration,
     snapshot: Arc<QuerySnapshot>,
+    /// For each plugin that something is changed in.
+    changes: HashMap<String, Mutex<()>>,
+}
+
+impl Bench {
+    /// Calls that change something in one plugin follow each other as they were asked for: the
+    /// second may mean what the first has left.
+    fn changing(toolbox: &Toolbox, calls: &[ToolCall]) -> HashMap<String, Mutex<()>> {
+        let methods = calls.iter().filter_map(|call| toolbox.method(&call.name));
+        methods
+            .filter(|method| method.mutation == Mutation::Mutates)
+            .map(|method| (method.name.plugin().to_owned(), Mutex::default()))
+            .collect()
+    }
+
+    /// Waits until it is a call's turn, where it has to.
+    async fn turn(&self, method: &MethodDescriptor) -> Option<MutexGuard<'_, ()>> {
+        let changes = self.changes.get(method.name.plugin());
+        match changes.filter(|_| method.mutation == Mutation::Mutates) {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        }
+    }
 }
 
 /// How a call went.
@@ -32,8 +57,8 @@ struct Ended {
 }
 
 impl Work<'_> {
-    /// Stores what the model said, runs the tools it wants side by side, and stores what came of
-    /// each in the order of the calls. What went wrong is told to the model, not to the user: it
+    /// Stores what the model said, runs the tools it wants side by side (those that change something
+    /// in one plugin follow each other), and stores what came of each in the order of the calls. What went wrong is told to the model, not to the user: it
     /// may know another way.
     pub(super) async fn run_tools(&mut self, turn: u32, said: Said) -> Result<(), Stop> {
         let stored = Stored::Assistant {
@@ -51,6 +76,7 @@ impl Work<'_> {
             ctx: self.ctx.clone(),
             timeout: self.agent.options.tool_timeout,
             snapshot: Arc::new(self.snapshot.clone()),
+            changes: Bench::changing(&toolbox, &said.calls),
         };
         let mut running: FuturesOrdered<_> = said
             .calls
@@ -157,6 +183,7 @@ async fn run_one(bench: &Bench, toolbox: &Toolbox, call: &ToolCall) -> Ended {
                 snapshot: Some(Arc::clone(&bench.snapshot)),
             };
             let name = method.name.as_str();
+            let _turn = bench.turn(method).await;
             let reply = bench.ctx.call_tool(name, request).await;
             notifications = reply.notifications;
             reply.outcome

@@ -10,8 +10,7 @@ use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::MethodDescriptor;
 use dodona_proto::hook::{ToolAddition, ToolTable};
 
-/// The agent's name, by which tools say who is offered them.
-const AGENT: &str = "oracle";
+use super::role::Role;
 
 /// How many names are told to a model that asked for a tool there is not.
 const NEAREST: usize = 3;
@@ -19,6 +18,10 @@ const NEAREST: usize = 3;
 /// What a model may ask for, and which method each is.
 pub(super) struct Toolbox {
     tools: Vec<Tool>,
+    /// Who it is for.
+    agent: String,
+    /// Tools that there are, and that are not for this agent.
+    withheld: BTreeSet<String>,
 }
 
 struct Tool {
@@ -31,27 +34,41 @@ struct Tool {
 
 impl Toolbox {
     /// Every method that is marked as a tool for this agent and that the user may call, and what
-    /// plugins add, in the order of their names; none where they are not wanted.
-    pub(super) async fn load(ctx: &CallCtx, wanted: bool, hooks: &Hooks) -> Self {
+    /// plugins add, in the order of their names; none where they are not wanted. An agent that is
+    /// delegated to has those of its definition that there are, and no others.
+    pub(super) async fn load(ctx: &CallCtx, wanted: bool, hooks: &Hooks, role: &Role) -> Self {
+        let mut toolbox = Self {
+            tools: Vec::new(),
+            agent: role.name().to_owned(),
+            withheld: BTreeSet::new(),
+        };
         if !wanted {
-            return Self { tools: Vec::new() };
+            return toolbox;
         }
         let known = ctx.methods();
         let is_offered = |method: &Arc<MethodDescriptor>| {
             let tool = method.tool.as_ref();
-            tool.is_some_and(|tool| tool.agents.iter().any(|agent| agent == AGENT))
+            tool.is_some_and(|tool| role.may_use(&tool_name(method), &tool.agents))
         };
         let mut tools: Vec<Tool> = known
             .iter()
             .filter(|method| is_offered(method))
             .map(|method| Tool::new(method, None))
             .collect();
-        for addition in added(&tools, hooks).await {
-            add(&mut tools, &known, addition);
+        for addition in added(role.name(), &tools, hooks).await {
+            if role.may_be_offered(&addition.method.as_str().replace('.', "_")) {
+                add(&mut tools, &known, addition);
+            }
         }
         // The same tools in another order would be another prompt to a provider's cache.
         tools.sort_by(|a, b| a.name.cmp(&b.name));
-        Self { tools }
+        let marked = known.iter().filter(|method| method.tool.is_some());
+        toolbox.withheld = marked.map(|method| tool_name(method)).collect();
+        for tool in &tools {
+            toolbox.withheld.remove(&tool.name);
+        }
+        toolbox.tools = tools;
+        toolbox
     }
 
     /// Whether there is none.
@@ -80,8 +97,12 @@ impl Toolbox {
         found.map(|known| known.method.as_ref())
     }
 
-    /// What a model is told that asked for a tool there is not.
+    /// What a model is told that asked for a tool there is not, or that is not for it.
     pub(super) fn unknown(&self, tool: &str) -> CallError {
+        if self.withheld.contains(tool) {
+            let message = format!("the agent `{}` may not use `{tool}`", self.agent);
+            return CallError::new(ErrorCode::Denied, message).hint("use the tools you are given");
+        }
         let mut near: Vec<(usize, &str)> = self
             .tools
             .iter()
@@ -112,9 +133,9 @@ impl Tool {
 }
 
 /// What plugins add.
-async fn added(tools: &[Tool], hooks: &Hooks) -> Vec<ToolAddition> {
+async fn added(agent: &str, tools: &[Tool], hooks: &Hooks) -> Vec<ToolAddition> {
     let table = || ToolTable {
-        agent: AGENT.to_owned(),
+        agent: agent.to_owned(),
         methods: tools.iter().map(|tool| tool.method.name.clone()).collect(),
         added: Vec::new(),
     };

@@ -59,9 +59,9 @@ impl NewContext {
 /// Which conversations to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Those that can be continued.
+    /// Those of the main agent that can be continued.
     Open,
-    /// Closed ones too.
+    /// Closed ones too, and those of agents that were delegated to.
     All,
 }
 
@@ -290,7 +290,8 @@ const LIST: &str = "
             order by q.id limit 1),
         c.forked_from, c.forked_exchange
     from oracle_contexts c
-    where c.user_id = ?1 and c.project_id = ?2 and (?3 or c.status <> 'closed')
+    where c.user_id = ?1 and c.project_id = ?2
+        and (?3 or (c.status <> 'closed' and c.agent_id = 'oracle'))
     order by c.last_activity desc, c.id desc limit ?4";
 
 fn read_summary(row: &Row<'_>) -> Result<ContextSummary, DbError> {

@@ -7,6 +7,7 @@ mod compacting;
 mod compaction;
 mod contexts;
 mod crashes;
+mod delegates;
 mod faults;
 mod integration;
 mod methods;

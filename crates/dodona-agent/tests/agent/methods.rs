@@ -321,5 +321,13 @@ async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
         .filter(|method| !method["tool"].is_null())
         .map(|method| method["name"].as_str().unwrap())
         .collect();
-    assert_eq!(tools, ["agent.recall", "agent.remember", "agent.result"]);
+    assert_eq!(
+        tools,
+        [
+            "agent.delegate",
+            "agent.recall",
+            "agent.remember",
+            "agent.result"
+        ]
+    );
 }

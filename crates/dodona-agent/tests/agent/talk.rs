@@ -163,6 +163,14 @@ impl Talk {
     }
 
     pub(crate) async fn set_up(setup: Setup, change: impl FnOnce(&mut AgentOptions)) -> Self {
+        Self::set_up_in(setup, |_, options| change(options)).await
+    }
+
+    /// The same where the options name something in the test's folder.
+    pub(crate) async fn set_up_in(
+        setup: Setup,
+        change: impl FnOnce(&Path, &mut AgentOptions),
+    ) -> Self {
         let server = ModelServer::strict().await;
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("orchard")).unwrap();
@@ -171,7 +179,7 @@ impl Talk {
             prompts: Some(folder.path().join("prompts")),
             ..AgentOptions::default()
         };
-        change(&mut options);
+        change(folder.path(), &mut options);
         let (config, plugins) = (setup.config, setup.plugins);
         let (hub, project) = start(&folder, &options, &config, &plugins).await;
         Self {

@@ -1,0 +1,175 @@
+//! `agent.delegate`: a task for another agent, with its own prompt, tools, budget and path.
+
+use std::fmt::Write;
+
+use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_proto::{Source, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::agent::Agent;
+use crate::chat::{self, AgentResponse, ChatParams, Role};
+use crate::conversation::{ContextId, NewContext, Owner};
+use crate::definition::Definition;
+
+/// How many agents may be above each other, the main one not counted.
+const DEEPEST: usize = 3;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct DelegateParams {
+    /// Which agent, such as `librarian`.
+    #[schemars(length(min = 1, max = 64))]
+    name: String,
+    /// What it shall do. It sees nothing of this conversation, so say all that it needs.
+    #[schemars(length(min = 1, max = 16384))]
+    task: String,
+    /// Files that it should look at.
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    files: Vec<String>,
+    /// The folder that it is about.
+    folder: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct DelegateResult {
+    /// What it reports; [1] is the first of the sources.
+    text: String,
+    /// What it cites.
+    sources: Vec<CitedSource>,
+    /// How many times its model was asked.
+    turns: u32,
+    /// What that took.
+    usage: Usage,
+    /// What that cost, in millionths of a dollar, where prices are known.
+    cost_micros: Option<u64>,
+    /// Its query: what it changed in notes is undone by it, as one step.
+    query_id: String,
+    /// The conversation that it was.
+    context_id: ContextId,
+}
+
+/// A source with its number in the report.
+#[derive(Serialize, JsonSchema)]
+struct CitedSource {
+    number: usize,
+    source: Source,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AgentsResult {
+    /// Those that can be delegated to.
+    agents: Vec<AgentInfo>,
+    /// What is wrong with files that define none.
+    problems: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AgentInfo {
+    name: String,
+    description: String,
+    /// Its tools, by their names on a model's side.
+    allowed_tools: Vec<String>,
+    max_turns: u32,
+    /// The model it asks, where that is not the default one.
+    model: Option<String>,
+}
+
+/// The agents there are.
+pub(crate) fn list(agent: &Agent) -> AgentsResult {
+    let (all, problems) = agent.definitions.load();
+    let info = |definition: Definition| AgentInfo {
+        name: definition.name,
+        description: definition.description,
+        allowed_tools: definition.allowed_tools.into_iter().collect(),
+        max_turns: definition.max_turns,
+        model: definition.model,
+    };
+    AgentsResult {
+        agents: all.into_values().map(info).collect(),
+        problems: problems.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Has another agent do a task, and waits for its report.
+pub(crate) async fn delegate(
+    agent: &Agent,
+    ctx: &CallCtx,
+    p: DelegateParams,
+) -> Result<DelegateResult, CallError> {
+    let owner = Owner::of(ctx)?;
+    let definition = agent.definitions.get(&p.name)?;
+    let (above, depth) = agent.delegations.above(&ctx.call_id);
+    if depth >= DEEPEST {
+        let message = format!("agents delegate at most {DEEPEST} deep");
+        return Err(CallError::new(ErrorCode::TooDeep, message).hint("do it yourself"));
+    }
+    let context = context(agent, &owner, &definition).await?;
+    let chat = ChatParams {
+        message: task(&p),
+        context_id: Some(context.to_string()),
+        model: definition.model.clone(),
+        tools: true,
+    };
+    let role = Role::of(definition, above.as_deref());
+    let tools = role.tools().unwrap_or_default();
+    let mut report = None;
+    let kept = &mut report;
+    let worked = ctx.scope(&p.name, |inner| async move {
+        let _at_work = agent.delegations.enter(&inner.call_id, tools);
+        *kept = Some(chat::answer_as(agent, &inner, chat, role).await?);
+        Ok(json!(null))
+    });
+    let worked = worked.await;
+    // It is over, however it ended; what was said in it can still be read.
+    if let Err(error) = agent.conversations.close(&owner, context.as_str()).await {
+        tracing::warn!(%context, %error, "the conversation of a delegated task stays open");
+    }
+    worked?;
+    let report = report.ok_or_else(|| CallError::new(ErrorCode::Internal, "there is no report"))?;
+    Ok(result(report, context))
+}
+
+fn result(report: AgentResponse, context: ContextId) -> DelegateResult {
+    let sources = report.sources.into_iter().zip(1..);
+    DelegateResult {
+        text: report.text,
+        sources: sources
+            .map(|(source, number)| CitedSource { number, source })
+            .collect(),
+        turns: report.turns,
+        usage: report.usage,
+        cost_micros: report.cost_micros,
+        query_id: report.query_id,
+        context_id: context,
+    }
+}
+
+async fn context(
+    agent: &Agent,
+    owner: &Owner,
+    definition: &Definition,
+) -> Result<ContextId, CallError> {
+    let usual = NewContext::named(None);
+    let budget = definition.token_budget.or(agent.options.token_budget);
+    let new = NewContext {
+        agent_id: definition.name.clone(),
+        token_budget: budget.unwrap_or(usual.token_budget),
+        ..usual
+    };
+    Ok(agent.conversations.create(owner, new).await?.id)
+}
+
+/// What the agent is asked.
+fn task(p: &DelegateParams) -> String {
+    let mut text = p.task.trim().to_owned();
+    if let Some(folder) = &p.folder {
+        let _ = write!(text, "\n\nIt is about the folder `{folder}`.");
+    }
+    if !p.files.is_empty() {
+        let files: Vec<String> = p.files.iter().map(|file| format!("`{file}`")).collect();
+        let _ = write!(text, "\n\nLook at {}.", files.join(", "));
+    }
+    text
+}
