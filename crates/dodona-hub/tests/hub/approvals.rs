@@ -105,7 +105,10 @@ fn asking(
         unary(spec("probe.agent"), |ctx, p: Object| async move {
             let request = ToolRequest {
                 params: Params::foreign(json!({})),
-                timeout: p.get("timeout_ms").and_then(Value::as_u64).map(Duration::from_millis),
+                timeout: p
+                    .get("timeout_ms")
+                    .and_then(Value::as_u64)
+                    .map(Duration::from_millis),
                 snapshot: Some(Arc::new(snapshot())),
             };
             let method = p["method"].as_str().unwrap();
