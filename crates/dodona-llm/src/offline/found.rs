@@ -3,6 +3,7 @@
 use dodona_proto::Message;
 use serde_json::Value;
 
+use super::excerpt::Span;
 use super::words;
 
 /// The least part of a question's words that a passage must have to count as an answer.
@@ -16,18 +17,39 @@ const LEAST_OF_BEST: f32 = 0.3;
 pub(super) struct Found {
     /// The number under which it is cited.
     pub(super) cite: u64,
-    pub(super) title: String,
+    /// What it is called: a heading, or a symbol of code.
+    heading: String,
+    /// What it is a part of.
+    name: String,
     pub(super) text: String,
     pub(super) path: String,
     /// Its first line in the file, from 1.
     pub(super) line_start: Option<u32>,
-    line_end: u32,
     score: f32,
     /// Its place in the list of its search.
     place: usize,
 }
 
 impl Found {
+    /// How much a passage is what the question is after, beside how well it matches.
+    fn fits(&self, wish: &Wish) -> f32 {
+        match wish {
+            Wish::Anything => 1.0,
+            Wish::Definition(term) if self.is_named(term) => 3.0,
+            Wish::Definition(term) if words::says_what(&self.text, term) => 2.0,
+            Wish::Definition(_) => 1.0,
+            Wish::Reasons if self.is_commit() => 1.5,
+            Wish::Reasons if words::gives_reasons(&self.text) => 1.3,
+            Wish::Reasons => 1.0,
+        }
+    }
+
+    fn is_named(&self, term: &[String]) -> bool {
+        [&self.heading, &self.name]
+            .iter()
+            .any(|name| words::is_name(name, term))
+    }
+
     /// How much a passage explains, beside how well it matches: prose is written to explain, and
     /// a test repeats the words of what it tests.
     fn trust(&self) -> f32 {
@@ -48,6 +70,26 @@ impl Found {
     }
 }
 
+/// What a question is after.
+#[derive(Debug, PartialEq)]
+pub(super) enum Wish {
+    Anything,
+    /// What this is.
+    Definition(Vec<String>),
+    /// Why something is as it is.
+    Reasons,
+}
+
+impl Wish {
+    pub(super) fn of(question: &str) -> Self {
+        match words::asked_what(question) {
+            Some(term) => Self::Definition(term),
+            None if words::asks_for_reasons(question) => Self::Reasons,
+            None => Self::Anything,
+        }
+    }
+}
+
 /// Lines of a file that were read.
 pub(super) struct Lines {
     /// The number under which they are cited.
@@ -57,20 +99,27 @@ pub(super) struct Lines {
     line_start: u32,
 }
 
-impl Found {
-    /// Whether lines that were read are some of this passage.
-    pub(super) fn holds(&self, lines: &Lines) -> bool {
-        self.path == lines.path
-            && self
-                .line_start
-                .is_some_and(|start| (start..=self.line_end).contains(&lines.line_start))
+impl Lines {
+    /// Whether a span is among them.
+    pub(super) fn hold(&self, span: &Span) -> bool {
+        let length = u32::try_from(self.text.lines().count()).unwrap_or(u32::MAX);
+        self.path == span.path
+            && self.line_start <= span.from
+            && span.to < self.line_start.saturating_add(length)
     }
+}
 
+impl Found {
     /// Whether it can be read as a file: neither the message of a commit nor an entry of a thread.
     pub(super) fn is_file(&self) -> bool {
         !["commit:", "thread:"]
             .iter()
             .any(|kind| self.path.starts_with(kind))
+    }
+
+    /// Whether it is the message of a commit.
+    fn is_commit(&self) -> bool {
+        self.path.starts_with("commit:")
     }
 }
 
@@ -116,14 +165,14 @@ fn read(passage: &Value, place: usize) -> Option<Found> {
     let heading = passage["heading"].as_str().unwrap_or_default();
     Some(Found {
         cite: passage["cite"].as_u64()?,
-        title: format!("{heading} {title}").trim().to_owned(),
+        heading: heading.to_owned(),
+        name: title.to_owned(),
         text: passage["text"].as_str()?.to_owned(),
         path: passage["source"]["path"]
             .as_str()
             .unwrap_or_default()
             .to_owned(),
         line_start: number(&passage["source"]["line_start"]),
-        line_end: number(&passage["source"]["line_end"]).unwrap_or_default(),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a score needs no more than an f32"
@@ -134,11 +183,11 @@ fn read(passage: &Value, place: usize) -> Option<Found> {
 }
 
 /// Puts the best first and drops what does not answer: passages that share too few words with
-/// the question, and second copies. The searches score alike, so their scores compare.
-pub(super) fn rank(found: &mut Vec<Found>, words: &[String]) {
+/// the question, and what another says in nearly the same words. The searches score alike, so their scores compare.
+pub(super) fn rank(found: &mut Vec<Found>, words: &[String], wish: &Wish) {
     #[expect(clippy::cast_precision_loss, reason = "a question has few words")]
     let share = |passage: &Found| {
-        let text = format!("{} {}", passage.title, passage.text);
+        let text = format!("{} {} {}", passage.heading, passage.name, passage.text);
         words::in_text(&text, words) as f32 / words.len().max(1) as f32
     };
     let mut scored: Vec<(f32, Found)> = found
@@ -149,7 +198,7 @@ pub(super) fn rank(found: &mut Vec<Found>, words: &[String]) {
     let about_tests = words.iter().any(|word| word == "test");
     let weight = |(share, passage): &(f32, Found)| {
         let trust = if about_tests { 1.0 } else { passage.trust() };
-        passage.score * (0.5 + share) * trust
+        passage.score * (0.5 + share) * trust * passage.fits(wish)
     };
     let best = scored.iter().map(weight).fold(0.0, f32::max);
     scored.retain(|passage| weight(passage) >= best * LEAST_OF_BEST);
@@ -159,10 +208,25 @@ pub(super) fn rank(found: &mut Vec<Found>, words: &[String]) {
             .then(a.1.place.cmp(&b.1.place))
     });
     for (_, passage) in scored {
-        if found.iter().all(|kept| kept.text != passage.text) {
+        if found
+            .iter()
+            .all(|kept| !words::are_alike(&kept.text, &passage.text))
+        {
             found.push(passage);
         }
     }
+}
+
+/// A passage as a search would tell of it.
+#[cfg(test)]
+pub(super) fn passage(path: &str, line: u32, text: &str) -> Found {
+    let passage = serde_json::json!({
+        "cite": 1,
+        "source": { "path": path, "line_start": line },
+        "text": text,
+        "score": 1.0,
+    });
+    read(&passage, 0).expect("a passage")
 }
 
 #[cfg(test)]
@@ -188,8 +252,85 @@ mod tests {
             found("docs/copy.md", &text(3), 9.0),
             found("docs/aside.md", &text(4), 1.0),
         ];
-        rank(&mut all, &words);
+        rank(&mut all, &words, &Wish::Anything);
         let paths: Vec<&str> = all.iter().map(|passage| passage.path.as_str()).collect();
         assert_eq!(paths, ["docs/rules.md", "src/rules.rs", "src/tests.rs"]);
+    }
+
+    /// Which comes first for a question, of passages that match alike.
+    fn first(question: &str, passages: &[(&str, &str, &str)]) -> String {
+        let found = passages.iter().enumerate().map(|(place, (path, heading, text))| {
+            let passage = json!({
+                "cite": 1, "source": { "path": path }, "heading": heading, "text": text, "score": 5.0,
+            });
+            read(&passage, place).expect("a passage")
+        });
+        let mut found: Vec<Found> = found.collect();
+        rank(
+            &mut found,
+            &words::of_question(question),
+            &Wish::of(question),
+        );
+        found[0].path.clone()
+    }
+
+    #[test]
+    fn what_something_is_is_told_by_its_definition() {
+        let passages = [
+            (
+                "docs/use.md",
+                "Using it",
+                "The hook registry was used by us everywhere.",
+            ),
+            (
+                "src/registry.rs",
+                "HookRegistry",
+                "/// Keeps hooks.\npub struct HookRegistry;",
+            ),
+        ];
+        assert_eq!(
+            first("What is a hook registry?", &passages),
+            "src/registry.rs"
+        );
+        assert_eq!(
+            first("Where is the hook registry used?", &passages),
+            "docs/use.md"
+        );
+        let passages = [
+            (
+                "docs/use.md",
+                "Using it",
+                "We put hooks into our registry, the hook registry.",
+            ),
+            (
+                "docs/words.md",
+                "Words",
+                "A hook registry is where hooks are.",
+            ),
+        ];
+        assert_eq!(
+            first("What is the hook registry?", &passages),
+            "docs/words.md"
+        );
+    }
+
+    #[test]
+    fn why_something_is_so_is_told_by_its_history() {
+        let passages = [
+            (
+                "docs/tokens.md",
+                "Tokens",
+                "We dropped the refresh tokens. They are gone.",
+            ),
+            (
+                "commit:1f2e",
+                "Ann · 2026-03-03",
+                "Drop refresh tokens: no shared store at the edge",
+            ),
+        ];
+        assert_eq!(
+            first("Why did we drop refresh tokens?", &passages),
+            "commit:1f2e"
+        );
     }
 }

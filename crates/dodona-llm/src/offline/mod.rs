@@ -4,6 +4,8 @@ mod excerpt;
 mod found;
 mod words;
 
+use std::collections::HashSet;
+
 use dodona_proto::{Message, NOTICES, ToolCall, Usage};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::json;
@@ -11,7 +13,8 @@ use serde_json::json;
 use crate::error::ModelError;
 use crate::model::{Finish, Model, ModelEvent, ModelRequest, ToolOffer};
 use crate::price::Price;
-use found::Found;
+use excerpt::Span;
+use found::{Found, Wish};
 
 /// The searches it knows how to ask, in the order it asks them.
 const SEARCHES: &[&str] = &["code_search", "vault_search", "thread_seek"];
@@ -107,10 +110,7 @@ impl<'m> Inquiry<'m> {
         let has_read = self.calls().any(|call| call.name == READ);
         let reads: Vec<ToolCall> = match has_read || !offered(READ) {
             true => Vec::new(),
-            false => (1..)
-                .zip(&found)
-                .filter_map(|(n, passage)| self.read(n, passage))
-                .collect(),
+            false => self.reads(&found),
         };
         match reads.is_empty() {
             false => reads.into_iter().map(ModelEvent::ToolCall).collect(),
@@ -141,7 +141,7 @@ impl<'m> Inquiry<'m> {
     /// The passages that answer, best first.
     fn found(&self) -> Vec<Found> {
         let mut found: Vec<Found> = self.since.iter().flat_map(found::in_result).collect();
-        found::rank(&mut found, &self.words);
+        found::rank(&mut found, &self.words, &Wish::of(self.question));
         found.truncate(QUOTED);
         found
     }
@@ -153,27 +153,36 @@ impl<'m> Inquiry<'m> {
         })
     }
 
-    /// Reads the lines of a passage that say most, so that what is cited is what is quoted.
-    fn read(&self, n: usize, passage: &Found) -> Option<ToolCall> {
-        let (from, to) = excerpt::best_lines(passage, &self.words)?;
-        Some(ToolCall {
+    /// Reads the lines of the passages that say most, so that what is cited is what is quoted.
+    fn reads(&self, found: &[Found]) -> Vec<ToolCall> {
+        let spans = excerpt::spans(found, &self.words);
+        let calls = (1..).zip(spans).map(|(n, span)| ToolCall {
             id: format!("read-{n}"),
             name: READ.to_owned(),
-            arguments: json!({ "path": passage.path, "from": from, "to": to }),
-        })
+            arguments: json!({ "path": span.path, "from": span.from, "to": span.to }),
+        });
+        calls.collect()
+    }
+
+    /// What is quoted of the passages, each line once.
+    fn quotes(&self, found: &[Found]) -> Vec<String> {
+        let reads: Vec<found::Lines> = self.since.iter().filter_map(found::lines).collect();
+        let mut quoted = HashSet::new();
+        let quote = |passage: &Found| {
+            let span = Span::of(passage, &self.words);
+            let read = span.and_then(|span| reads.iter().find(|lines| lines.hold(&span)));
+            match read {
+                Some(lines) => quoted
+                    .insert(lines.cite)
+                    .then(|| excerpt::quote_lines(&lines.text, lines.cite)),
+                None => Some(excerpt::quote(passage, &self.words)),
+            }
+        };
+        found.iter().filter_map(quote).collect()
     }
 
     fn answer(&self, found: &[Found]) -> String {
-        let reads: Vec<found::Lines> = self.since.iter().filter_map(found::lines).collect();
-        let quotes: Vec<String> = found
-            .iter()
-            .map(
-                |passage| match reads.iter().find(|lines| passage.holds(lines)) {
-                    Some(lines) => excerpt::quote_lines(&lines.text, lines.cite),
-                    None => excerpt::quote(passage, &self.words),
-                },
-            )
-            .collect();
+        let quotes = self.quotes(found);
         match quotes.is_empty() {
             true => "Nothing in this project answers that. (No model was used: the answer would have been quoted from its notes and code.)".to_owned(),
             false => format!(

@@ -1,5 +1,10 @@
 //! The words of a question that say what it is about.
 
+use std::collections::HashSet;
+
+/// The most words that the name of something has.
+const MOST_OF_A_NAME: usize = 4;
+
 /// Words that questions have whatever they are about.
 const COMMON: &[&str] = &[
     "a", "about", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
@@ -24,6 +29,100 @@ pub(super) fn of_question(question: &str) -> Vec<String> {
 /// Whether a question is about why, when or by whom something came to be.
 pub(super) fn asks_for_reasons(question: &str) -> bool {
     split(question).any(|word| matches!(word.as_str(), "why" | "when" | "who" | "reason"))
+}
+
+/// What a question wants to have explained: `the journal` of "What is the journal?".
+pub(super) fn asked_what(question: &str) -> Option<Vec<String>> {
+    let mut words: Vec<String> = split(question).collect();
+    let is_what = |words: &[String]| match words {
+        [first, second, ..] => {
+            first == "what" && matches!(second.as_str(), "is" | "are" | "does" | "s")
+        }
+        _ => false,
+    };
+    if words
+        .first()
+        .is_some_and(|word| matches!(word.as_str(), "define" | "explain"))
+    {
+        words.remove(0);
+    } else if is_what(&words) {
+        words.drain(..2);
+    } else {
+        return None;
+    }
+    if words
+        .last()
+        .is_some_and(|word| matches!(word.as_str(), "mean" | "do" | "for"))
+    {
+        words.pop();
+    }
+    let articles = words
+        .iter()
+        .take_while(|word| matches!(word.as_str(), "a" | "an" | "the"));
+    let term: Vec<String> = words[articles.count()..].to_vec();
+    (1..=MOST_OF_A_NAME).contains(&term.len()).then_some(term)
+}
+
+/// Whether a text is the name of something, however it is written: `HookRegistry`,
+/// `hook_registry` and "Hook registries" are one.
+pub(super) fn is_name(text: &str, term: &[String]) -> bool {
+    let last = text.rsplit(['.', ':', '#', '>']).next().unwrap_or(text);
+    let words: Vec<String> = split(last).collect();
+    let same = |(word, wanted): (&String, &String)| singular(word) == singular(wanted);
+    words.len() == term.len() && words.iter().zip(term).all(same)
+}
+
+/// Whether a text says what something is: "A rule is …", or a line of a table that begins with it.
+pub(super) fn says_what(text: &str, term: &[String]) -> bool {
+    let is = |word: &str| matches!(word, "is" | "are" | "means");
+    text.lines().any(|line| {
+        let words: Vec<String> = split(line).take(MOST_OF_A_NAME + 3).collect();
+        let from = words
+            .iter()
+            .take_while(|word| matches!(word.as_str(), "a" | "an" | "the"))
+            .count();
+        let words = &words[from..];
+        let named = words.len() >= term.len()
+            && words
+                .iter()
+                .zip(term)
+                .all(|(word, wanted)| singular(word) == singular(wanted));
+        let row = line.trim_start().starts_with('|');
+        named && (row || words.get(term.len()).is_some_and(|word| is(word)))
+    })
+}
+
+/// Whether two texts have nearly the same words.
+pub(super) fn are_alike(one: &str, other: &str) -> bool {
+    let words = |text| split(text).collect::<HashSet<String>>();
+    let (one, other) = (words(one), words(other));
+    let common = one.intersection(&other).count();
+    let all = one.len() + other.len() - common;
+    // Four words of five.
+    common * 5 >= all * 4
+}
+
+fn singular(word: &str) -> &str {
+    match word.strip_suffix("ies") {
+        Some(stem) if stem.len() > 1 => stem,
+        _ => word
+            .strip_suffix('s')
+            .or(word.strip_suffix('y'))
+            .unwrap_or(word),
+    }
+}
+
+/// Whether a text tells why something is as it is.
+pub(super) fn gives_reasons(text: &str) -> bool {
+    let tells = [
+        "because",
+        "therefore",
+        "instead",
+        "reason",
+        "reasons",
+        "rather",
+    ];
+    split(text).any(|word| tells.contains(&word.as_str()))
 }
 
 /// Which of the words a text has.
@@ -70,6 +169,57 @@ fn beginning(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_to_be_explained_is_found_by_its_name() {
+        let term = |question| asked_what(question).map(|term| term.join(" "));
+        for (question, expected) in [
+            ("What is a hook registry?", Some("hook registry")),
+            ("what's the journal", Some("journal")),
+            ("What are `HookPoint`s?", Some("hook point s")),
+            ("What does fuel mean?", Some("fuel")),
+            ("Explain approvals", Some("approvals")),
+            ("What is the best way to add a method here?", None),
+            ("How do rules work?", None),
+            ("What?", None),
+        ] {
+            assert_eq!(term(question).as_deref(), expected, "{question}");
+        }
+        let registry = asked_what("What is a hook registry?").unwrap();
+        for name in [
+            "HookRegistry",
+            "hook_registry",
+            "Hook registries",
+            "dodona_hooks::HookRegistry",
+        ] {
+            assert!(is_name(name, &registry), "{name}");
+        }
+        assert!(!is_name("Hook", &registry) && !is_name("the hook registry of plugins", &registry));
+        assert!(says_what(
+            "First.\nA hook registry is where hooks are kept.",
+            &registry
+        ));
+        assert!(says_what(
+            "| **hook registry** | where hooks are kept |",
+            &registry
+        ));
+        assert!(!says_what(
+            "The hook registry of a plugin is small.",
+            &registry
+        ));
+    }
+
+    #[test]
+    fn texts_that_differ_in_little_are_alike() {
+        assert!(are_alike(
+            "the rules are evaluated in order",
+            "The rules are evaluated, in order."
+        ));
+        assert!(!are_alike(
+            "the rules are evaluated",
+            "the journal is written first"
+        ));
+    }
 
     #[test]
     fn a_question_is_reduced_to_what_it_is_about() {
