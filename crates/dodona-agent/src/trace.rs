@@ -146,8 +146,9 @@ async fn events(
 
 fn event_of(event: &RecordedEvent, recorded: &RecordedQuery) -> Option<EventTrace> {
     let mut payload: Value = serde_json::from_str(&event.payload).ok()?;
-    let about = &payload["snapshot"]["query_id"];
-    if *about != json!(recorded.info.id) {
+    // Those that are about what others did, such as decisions of rules, have no snapshot.
+    let about = [&payload["snapshot"]["query_id"], &payload["query_id"]];
+    if !about.contains(&&json!(recorded.info.id)) {
         return None;
     }
     if let Some(fields) = payload.as_object_mut() {

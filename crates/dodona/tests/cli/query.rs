@@ -61,6 +61,11 @@ fn a_question_is_listed_shown_and_traced() {
         "{}",
         traced.stdout
     );
+    assert!(
+        traced.stdout.contains("rule rules/query-start-log fired"),
+        "{}",
+        traced.stdout
+    );
     let traced = home.run(&["trace", end, "--project", "notes", "--json"]);
     let traced: Value = serde_json::from_str(&traced.stdout).unwrap();
     assert_eq!(traced["query"]["id"], id);

@@ -10,6 +10,9 @@ use super::show::{self, Info};
 use crate::layout;
 use crate::paint::{Paint, one_line};
 
+/// The event by which the journal knows what rules decided.
+const DECIDED: &str = "rules.decided";
+
 /// How long a line becomes.
 const LONGEST: usize = 100;
 
@@ -155,9 +158,7 @@ fn beside(
     let told = |kind: &str| kind.starts_with("agent.turn.") || kind == "tool.call.success";
     for event in traced.events.iter().filter(|event| within(event.at)) {
         if !told(&event.kind) && event.kind != "tool.call.pending" {
-            let payload = layout::cut(&one_line(&event.payload.to_string()), 0, Some(LONGEST));
-            let line = format!("{} ({})  {payload}", event.kind, event.source);
-            lines.push((event.at, line));
+            lines.extend(event_lines(event).map(|line| (event.at, line)));
         }
     }
     for run in traced.hooks.iter().filter(|run| within(run.at)) {
@@ -180,6 +181,28 @@ fn beside(
             paint.dim(format!("· {:>7}  {line}", after(start, at)))
         );
     }
+}
+
+/// An event in one line; what rules decided in one line for each rule.
+fn event_lines(event: &Event) -> impl Iterator<Item = String> {
+    let decisions = event.payload["rules"]
+        .as_array()
+        .filter(|_| event.kind == DECIDED);
+    let decided = decisions.into_iter().flatten().map(|decided| {
+        let (rule, outcome) = (&decided["rule"], &decided["outcome"]);
+        let what = match &outcome["error"] {
+            Value::Null => format!("fired: {}", outcome["decisions"]),
+            error => format!("failed: {error}"),
+        };
+        format!("rule {} {what}", rule.as_str().unwrap_or_default())
+    });
+    let plain = decisions
+        .is_none()
+        .then(|| format!("{} ({}) {}", event.kind, event.source, event.payload));
+    let lines: Vec<String> = decided.chain(plain).collect();
+    lines
+        .into_iter()
+        .map(|line| layout::cut(&one_line(&line), 0, Some(LONGEST)))
 }
 
 fn after(start: Timestamp, at: Timestamp) -> String {
