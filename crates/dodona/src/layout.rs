@@ -20,6 +20,14 @@ pub(crate) fn width(output: &impl Terminal) -> Option<usize> {
     }
 }
 
+/// The part of an id that is enough to name it. The end: ids of one time begin alike.
+pub(crate) fn short_id(id: &str) -> &str {
+    match id.len().checked_sub(8) {
+        Some(from) if id.is_char_boundary(from) => &id[from..],
+        _ => id,
+    }
+}
+
 /// An output that may be a terminal.
 #[cfg(unix)]
 pub(crate) trait Terminal: IsTerminal + std::os::fd::AsFd {}

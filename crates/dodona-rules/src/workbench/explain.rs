@@ -30,7 +30,7 @@ pub(super) struct ExplainParams {
     rule: String,
     /// About this event.
     event: Option<Uuid>,
-    /// About the events of this query: its id or the beginning of it.
+    /// About the events of this query: its id, or the beginning or the end of it.
     #[schemars(length(min = 1, max = 256))]
     query: Option<String>,
     /// About so many events at most, the newest. Without more it is about the last one.
@@ -232,7 +232,9 @@ fn fits(event: &RecordedEvent, p: &ExplainParams) -> bool {
     let Some(query) = &p.query else { return true };
     let named: Option<OfQuery> = serde_json::from_str(&event.payload).ok();
     let snapshot = named.and_then(|named| named.snapshot);
-    snapshot.is_some_and(|snapshot| snapshot.query_id.starts_with(query.as_str()))
+    snapshot.is_some_and(|Named { query_id }| {
+        query_id.starts_with(query.as_str()) || query_id.ends_with(query.as_str())
+    })
 }
 
 /// Goes through the journal up to the events, so that state and limits are what they were.

@@ -25,14 +25,6 @@ struct Summary {
     first_question: Option<String>,
 }
 
-/// The part of an id that is enough to name it.
-pub(super) fn short(id: &str) -> &str {
-    match id.len().checked_sub(8) {
-        Some(from) if id.is_char_boundary(from) => &id[from..],
-        _ => id,
-    }
-}
-
 /// A line for each, the columns aligned.
 pub(super) fn table(listed: &Listed, paint: Paint, width: Option<usize>) -> String {
     if listed.contexts.is_empty() {
@@ -52,7 +44,7 @@ pub(super) fn table(listed: &Listed, paint: Paint, width: Option<usize>) -> Stri
         let line = format!(
             "{}  {state:states$}  {asked:>queries$}  {used:>tokens$}  {time:times$}  {}  {question}",
             paint.bold(format_args!("{name:names$}")),
-            paint.dim(short(&context.id)),
+            paint.dim(layout::short_id(&context.id)),
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }

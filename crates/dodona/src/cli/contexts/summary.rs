@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::list::short;
 use crate::layout;
 use crate::paint::{Paint, one_line};
 
@@ -37,7 +36,11 @@ pub(super) struct Pinned {
 pub(super) fn lines(lines: &[Line], paint: Paint, width: Option<usize>) -> String {
     let mut text = String::new();
     for line in lines {
-        let origins: Vec<&str> = line.exchanges.iter().map(|id| short(id)).collect();
+        let origins: Vec<&str> = line
+            .exchanges
+            .iter()
+            .map(|id| layout::short_id(id))
+            .collect();
         let origins = match origins.is_empty() {
             true => String::new(),
             false => format!("  ← {}", origins.join(" ")),

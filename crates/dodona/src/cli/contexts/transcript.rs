@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::list::short;
 use super::summary;
 use crate::layout;
 use crate::paint::{Paint, harmless, one_line};
@@ -100,7 +99,7 @@ fn heading(context: &Context, paint: Paint) -> String {
         context.token_budget,
         model.map(|model| format!(" · {model}")).unwrap_or_default()
     );
-    let name = name.unwrap_or_else(|| short(&context.id).to_owned());
+    let name = name.unwrap_or_else(|| layout::short_id(&context.id).to_owned());
     format!(
         "{}  {state}  {}\n",
         paint.bold(name),
@@ -125,7 +124,7 @@ fn said(exchange: &Exchange, paint: Paint, width: Option<usize>, text: &mut Stri
         .chain(calls)
         .collect();
     let line = lines.join(&format!("\n{}", " ".repeat(before)));
-    let id = paint.dim(short(&exchange.id));
+    let id = paint.dim(layout::short_id(&exchange.id));
     let role = paint.heading(format!("{:9}", exchange.role));
     let _ = writeln!(text, "{}", format!("{id}  {role}  {line}").trim_end());
 }

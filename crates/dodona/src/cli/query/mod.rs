@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::layout;
 use crate::paint::{Paint, one_line};
 use crate::session::Session;
 use crate::shell::Shell;
@@ -190,7 +191,7 @@ fn told(replayed: &Replayed, paint: Paint) -> String {
         replayed,
         divergence,
     } = replayed;
-    let id = show::short(query_id);
+    let id = layout::short_id(query_id);
     match divergence {
         None => format!(
             "{id}  {} {replayed} of {recorded} requests\n",

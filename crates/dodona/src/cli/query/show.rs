@@ -35,14 +35,6 @@ impl Info {
     }
 }
 
-/// The part of an id that is enough to name it.
-pub(super) fn short(id: &str) -> &str {
-    match id.len().checked_sub(8) {
-        Some(from) if id.is_char_boundary(from) => &id[from..],
-        _ => id,
-    }
-}
-
 /// A line for each question.
 pub(super) fn list(listed: &Listed, paint: Paint) -> String {
     if listed.queries.is_empty() {
@@ -54,7 +46,7 @@ pub(super) fn list(listed: &Listed, paint: Paint) -> String {
         let time = info.started_at.strftime("%Y-%m-%d %H:%M");
         let before = format!(
             "{}  {:11}  {:>2} turns  {time}  ",
-            short(&info.id),
+            layout::short_id(&info.id),
             info.state,
             info.turns
         );

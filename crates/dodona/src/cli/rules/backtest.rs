@@ -8,8 +8,9 @@ use clap::Args;
 use dodona_proto::{ExitKind, ItemBody};
 use serde_json::{Value, json};
 
-use super::{Form, brief, duration, files, short, since, text};
+use super::{Form, duration, files, short, since, text};
 use crate::failure::Failure;
+use crate::layout;
 use crate::live::Live;
 use crate::paint::{Paint, one_line};
 use crate::session::{Ask, Session};
@@ -196,7 +197,7 @@ fn one(rule: &Value, queries: u64, paint: Paint) -> String {
     for example in rule["examples"].as_array().into_iter().flatten().rev() {
         let query = example["query_id"]
             .as_str()
-            .map(brief)
+            .map(layout::short_id)
             .unwrap_or("no query");
         let line = format!(
             "    {}  {query}  turn {}",

@@ -7,8 +7,9 @@ use dodona_proto::ExitKind;
 use serde_json::{Value, json};
 
 use super::list::origin;
-use super::{Done, Form, answer, brief, short, text};
+use super::{Done, Form, answer, short, text};
 use crate::failure::Failure;
+use crate::layout;
 use crate::paint::{Paint, harmless, one_line};
 use crate::session::Session;
 
@@ -37,7 +38,7 @@ pub(super) struct Explain {
     #[arg(long, value_name = "ID", conflicts_with_all = ["last", "query"])]
     event: Option<String>,
 
-    /// One query, by its id or the beginning of it
+    /// One query, by its id, or the beginning or the end of it
     #[arg(long, value_name = "ID")]
     query: Option<String>,
 
@@ -123,8 +124,12 @@ fn one(event: &Value, tree: bool, paint: Paint) -> String {
 fn place(event: &Value) -> String {
     let at = text(event, "at");
     match event["query_id"].as_str() {
-        Some(query) if event["iteration"] == 0 => format!("query {}", brief(query)),
-        Some(query) => format!("turn {} of query {}", event["iteration"], brief(query)),
+        Some(query) if event["iteration"] == 0 => format!("query {}", layout::short_id(query)),
+        Some(query) => format!(
+            "turn {} of query {}",
+            event["iteration"],
+            layout::short_id(query)
+        ),
         None => at.to_owned(),
     }
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{brief, short, text};
+use super::{short, text};
+use crate::layout;
 use crate::paint::{Paint, one_line};
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +29,7 @@ pub(super) fn table(log: &Log, paint: Paint) -> String {
         };
         let query = one["query_id"]
             .as_str()
-            .map(|id| format!("  {}", brief(id)));
+            .map(|id| format!("  {}", layout::short_id(id)));
         let _ = writeln!(
             out,
             "{}  {word}  {:names$}  {what}{}",

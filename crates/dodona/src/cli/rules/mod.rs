@@ -264,12 +264,6 @@ fn near(path: &str) -> String {
     below.unwrap_or_else(|| path.to_owned())
 }
 
-/// The beginning of an id, as much as tells it from others.
-fn brief(id: &str) -> &str {
-    let end = id.char_indices().nth(13).map_or(id.len(), |(at, _)| at);
-    &id[..end]
-}
-
 /// How long ago, at most so long.
 fn since(time: Duration) -> String {
     let span = jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX);
