@@ -7,14 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::apply::{self, Numbered, Outcome, Stand};
 use super::change::{ChangeId, Edit, Found, Planned, Why, version_of};
 use super::error::{MAX_NOTE, MAX_NOTES, WriteError};
 use super::ledger::Ledger;
 use super::outside;
-use crate::library::blocking;
+use crate::library::{Shelf, blocking};
 
 /// How often a change is planned anew because somebody else was faster.
 const ATTEMPTS: usize = 5;
@@ -44,6 +44,21 @@ pub(super) struct Scribe {
     pub(super) ledger: Ledger,
     /// Held while notes change, so that changes come one after the other.
     books: Mutex<Books>,
+    /// Held from before a change is thought of until it is made.
+    turns: Arc<Mutex<()>>,
+}
+
+/// The right to make the next change: whatever it is planned from stays as it is until it is made.
+pub(super) struct Turn {
+    shelf: Arc<Shelf>,
+    _alone: OwnedMutexGuard<()>,
+}
+
+impl Drop for Turn {
+    /// Whoever is next looks at the disk again.
+    fn drop(&mut self) {
+        self.shelf.touch();
+    }
 }
 
 impl Scribe {
@@ -54,6 +69,15 @@ impl Scribe {
             root,
             ledger,
             books: Mutex::new(Books::Open),
+            turns: Arc::default(),
+        }
+    }
+
+    /// Waits until nobody else is about to change notes.
+    pub(super) async fn turn(&self, shelf: &Arc<Shelf>) -> Turn {
+        Turn {
+            _alone: Arc::clone(&self.turns).lock_owned().await,
+            shelf: Arc::clone(shelf),
         }
     }
 
@@ -61,6 +85,7 @@ impl Scribe {
     /// finished.
     pub(super) async fn change(
         self: &Arc<Self>,
+        turn: Turn,
         why: Why,
         undoes: Vec<ChangeId>,
         plan: Plan,
@@ -69,7 +94,9 @@ impl Scribe {
         let made = tokio::spawn(async move {
             let mut books = scribe.books.lock().await;
             scribe.settle(&mut books).await?;
-            scribe.make(&mut books, why, undoes, plan).await
+            let made = scribe.make(&mut books, why, undoes, plan).await;
+            drop(turn);
+            made
         });
         made.await.map_err(|_| WriteError::Lost)?
     }

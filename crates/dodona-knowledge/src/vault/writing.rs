@@ -10,7 +10,7 @@ use super::error::WriteError;
 use super::moving::{self, Moving};
 use super::overview::{Overview, Summaries};
 use super::path::NotePath;
-use super::scribe::{Plan, Scribe};
+use super::scribe::{Plan, Scribe, Turn};
 use super::types::{
     DeleteParams, Done, IndexParams, MoveParams, NoteText, ReadParams, UndoParams, WriteParams,
 };
@@ -50,7 +50,7 @@ pub(super) async fn read(
 
 pub(super) async fn write(
     ctx: &CallCtx,
-    shelf: &Shelf,
+    shelf: &Arc<Shelf>,
     scribe: &Arc<Scribe>,
     p: WriteParams,
 ) -> Result<Done, CallError> {
@@ -75,15 +75,18 @@ pub(super) async fn write(
             origin: None,
         }])
     };
-    change(ctx, shelf, scribe, "write", Arc::new(plan)).await
+    let turn = scribe.turn(shelf).await;
+    change(ctx, scribe, turn, "write", Arc::new(plan)).await
 }
 
 pub(super) async fn r#move(
     ctx: &CallCtx,
-    shelf: &Shelf,
+    shelf: &Arc<Shelf>,
     scribe: &Arc<Scribe>,
     p: MoveParams,
 ) -> Result<Done, CallError> {
+    let turn = scribe.turn(shelf).await;
+    shelf.freshen(ctx).await?;
     let moving = Moving {
         from: note_path(shelf, &p.old_path)?,
         to: note_path(shelf, &p.new_path)?,
@@ -102,12 +105,12 @@ pub(super) async fn r#move(
         }
         moving.plan(root)
     };
-    change(ctx, shelf, scribe, "move", Arc::new(plan)).await
+    change(ctx, scribe, turn, "move", Arc::new(plan)).await
 }
 
 pub(super) async fn delete(
     ctx: &CallCtx,
-    shelf: &Shelf,
+    shelf: &Arc<Shelf>,
     scribe: &Arc<Scribe>,
     p: DeleteParams,
 ) -> Result<Done, CallError> {
@@ -127,15 +130,18 @@ pub(super) async fn delete(
             origin: None,
         }])
     };
-    change(ctx, shelf, scribe, "delete", Arc::new(plan)).await
+    let turn = scribe.turn(shelf).await;
+    change(ctx, scribe, turn, "delete", Arc::new(plan)).await
 }
 
 pub(super) async fn create_index(
     ctx: &CallCtx,
-    shelf: &Shelf,
+    shelf: &Arc<Shelf>,
     scribe: &Arc<Scribe>,
     p: IndexParams,
 ) -> Result<Done, CallError> {
+    let turn = scribe.turn(shelf).await;
+    shelf.freshen(ctx).await?;
     let vault = shelf.vault_root()?;
     let folder = match (p.folder.trim_matches('/'), vault) {
         ("" | ".", vault) => vault.unwrap_or_default(),
@@ -169,19 +175,20 @@ pub(super) async fn create_index(
         );
     }
     let plan = move |root: &Path| overview.plan(root);
-    change(ctx, shelf, scribe, "create_index", Arc::new(plan)).await
+    change(ctx, scribe, turn, "create_index", Arc::new(plan)).await
 }
 
 pub(super) async fn undo(
     ctx: &CallCtx,
-    shelf: &Shelf,
+    shelf: &Arc<Shelf>,
     scribe: &Arc<Scribe>,
     p: UndoParams,
 ) -> Result<Done, CallError> {
+    if let (Some(path), Some(version), None, None) = (&p.path, &p.version, &p.query, p.change) {
+        return restore(ctx, shelf, scribe, path, version).await;
+    }
+    let turn = scribe.turn(shelf).await;
     let changes = match (p.path, p.version, p.query, p.change) {
-        (Some(path), Some(version), None, None) => {
-            return restore(ctx, shelf, scribe, &path, &version).await;
-        }
         (Some(path), None, None, None) => newest(scribe, &path).await?,
         (None, None, Some(query), None) => of_query(scribe, query).await?,
         (None, None, None, Some(id)) => one(scribe, id).await?,
@@ -197,8 +204,7 @@ pub(super) async fn undo(
     let plan = move |root: &Path| undoing.plan(root, &contents);
     let undone = changes.iter().map(|change| change.id).collect();
     let why = Why::of(ctx, UNDO);
-    let made = scribe.change(why, undone, Arc::new(plan)).await?;
-    shelf.touch();
+    let made = scribe.change(turn, why, undone, Arc::new(plan)).await?;
     Ok(made.into())
 }
 
@@ -245,7 +251,7 @@ async fn of_query(scribe: &Scribe, query: String) -> Result<Vec<Change>, WriteEr
 /// Brings back a version of a note, whatever became of it since.
 async fn restore(
     ctx: &CallCtx,
-    shelf: &Shelf,
+    shelf: &Arc<Shelf>,
     scribe: &Arc<Scribe>,
     path: &str,
     version: &str,
@@ -261,20 +267,19 @@ async fn restore(
             origin: None,
         }])
     };
-    change(ctx, shelf, scribe, "restore", Arc::new(plan)).await
+    let turn = scribe.turn(shelf).await;
+    change(ctx, scribe, turn, "restore", Arc::new(plan)).await
 }
 
 async fn change(
     ctx: &CallCtx,
-    shelf: &Shelf,
     scribe: &Arc<Scribe>,
+    turn: Turn,
     method: &str,
     plan: Plan,
 ) -> Result<Done, CallError> {
-    let made = scribe
-        .change(Why::of(ctx, method), Vec::new(), plan)
-        .await?;
-    shelf.touch();
+    let why = Why::of(ctx, method);
+    let made = scribe.change(turn, why, Vec::new(), plan).await?;
     Ok(made.into())
 }
 

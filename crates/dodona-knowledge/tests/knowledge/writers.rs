@@ -131,3 +131,41 @@ async fn writers_that_expect_nothing_leave_every_version_in_the_history() {
         Some(&Value::Null)
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notes_that_are_moved_at_once_keep_their_links() {
+    const NOTES: usize = 12;
+    let text = |n: usize| format!("# Note {n}\n\nSee [next](note-{}.md).\n", (n + 1) % NOTES);
+    let files: Vec<(String, String)> = (0..NOTES)
+        .map(|n| (format!("note-{n}.md"), text(n)))
+        .collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    let project = Arc::new(TestProject::with(&files).await);
+    let moves = (0..NOTES).map(|n| {
+        let project = Arc::clone(&project);
+        tokio::spawn(async move {
+            let (old, new) = (
+                format!("note-{n}.md"),
+                format!("folder-{}/note-{n}.md", n % 3),
+            );
+            let params = json!({ "old_path": old, "new_path": new });
+            project.call("vault.move", params).await.unwrap();
+        })
+    });
+    for moved in moves.collect::<Vec<_>>() {
+        moved.await.unwrap();
+    }
+    let graph = project.call("vault.graph", json!({})).await.unwrap();
+    assert_eq!(graph["unresolved"], json!([]), "{graph}");
+    for n in 0..NOTES {
+        let path = format!("folder-{}/note-{n}.md", n % 3);
+        let linked = project
+            .call("vault.backlinks", json!({ "path": path }))
+            .await;
+        let linked = linked.unwrap()["backlinks"].as_array().unwrap().len();
+        assert_eq!(linked, 1, "{path}");
+    }
+}
