@@ -139,6 +139,7 @@ pub(super) fn truncate<'v>(
     let found = match &value {
         Value::Undefined(_) => 0,
         Value::List(seq) | Value::Tuple(seq) => seq.len(),
+        Value::Dict(dict) => dict.len(meter)?,
         text => only_text(text, "truncate")?.chars().count(),
     };
     if found <= length.saturating_add(leeway) {
