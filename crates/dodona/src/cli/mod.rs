@@ -12,6 +12,7 @@ mod config;
 mod contexts;
 mod doctor;
 mod eval;
+mod form;
 mod index;
 mod init;
 mod methods;

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::notes::{Body, part, show};
+use super::form::{part, show, tell};
+use super::notes::Body;
 use super::search;
 use crate::failure::Failure;
 use crate::paint::{Paint, harmless};
@@ -125,13 +126,10 @@ impl Threads {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let session = shell.session_in_project().await?;
         let paint = Paint::of(&io::stdout());
-        let told = tokio::select! {
-            biased;
-            told = self.command.on(&session, paint) => told,
-            () = shell.interrupt.requested() => Err(shell.cancelled(None)),
-        };
-        session.close().await;
-        super::print(&told?)
+        tell(shell, session, async |session| {
+            self.command.on(session, paint).await
+        })
+        .await
     }
 }
 

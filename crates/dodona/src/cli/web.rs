@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::notes::{part, show};
+use super::form::{part, show, tell};
 use crate::failure::Failure;
 use crate::paint::{Paint, harmless};
 use crate::session::Session;
@@ -63,13 +63,10 @@ impl Web {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let session = shell.session().await?;
         let paint = Paint::of(&io::stdout());
-        let told = tokio::select! {
-            biased;
-            told = self.command.on(&session, paint) => told,
-            () = shell.interrupt.requested() => Err(shell.cancelled(None)),
-        };
-        session.close().await;
-        super::print(&told?)
+        tell(shell, session, async |session| {
+            self.command.on(session, paint).await
+        })
+        .await
     }
 }
 

@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use dodona_proto::ExitKind;
 use serde_json::{Value, json};
 
+use super::form::tell;
 use crate::failure::Failure;
 use crate::layout;
 use crate::paint::Paint;
@@ -157,13 +158,10 @@ enum Command {
 impl Contexts {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let session = shell.session_in_project().await?;
-        let told = tokio::select! {
-            biased;
-            told = self.command.on(&session) => told,
-            () = shell.interrupt.requested() => Err(shell.cancelled(None)),
-        };
-        session.close().await;
-        super::print(&told?)
+        tell(shell, session, async |session| {
+            self.command.on(session).await
+        })
+        .await
     }
 }
 

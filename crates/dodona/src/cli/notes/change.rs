@@ -8,7 +8,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::show;
+use crate::cli::form::show;
 use crate::failure::Failure;
 use crate::paint::harmless;
 use crate::session::Session;

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::form::{part, show, tell};
 use super::search;
 use crate::failure::Failure;
 use crate::paint::{Paint, harmless};
@@ -129,13 +130,10 @@ impl Notes {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let session = shell.session_in_project().await?;
         let paint = Paint::of(&io::stdout());
-        let told = tokio::select! {
-            biased;
-            told = self.command.on(&session, paint) => told,
-            () = shell.interrupt.requested() => Err(shell.cancelled(None)),
-        };
-        session.close().await;
-        super::print(&told?)
+        tell(shell, session, async |session| {
+            self.command.on(session, paint).await
+        })
+        .await
     }
 }
 
@@ -179,33 +177,6 @@ impl Command {
             }
             Self::Change(verb) => verb.on(session, paint).await?,
         })
-    }
-}
-
-/// One field of what a method answers.
-pub(super) async fn part<T: serde::de::DeserializeOwned>(
-    session: &Session,
-    method: &str,
-    params: Value,
-    field: &str,
-) -> Result<T, Failure> {
-    let mut answer: Value = session.ask(method, params).await?;
-    serde_json::from_value(answer[field].take()).map_err(|error| {
-        Failure::new(
-            dodona_proto::ExitKind::Failed,
-            format!("could not read what `{method}` answered: {error}"),
-        )
-    })
-}
-
-pub(super) fn show<T: Serialize>(
-    as_json: bool,
-    value: &T,
-    text: impl FnOnce() -> String,
-) -> String {
-    match as_json {
-        true => format!("{}\n", json!(value)),
-        false => text(),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::change::{NoteEdit, short};
-use super::{part, show};
+use crate::cli::form::{part, show};
 use crate::failure::Failure;
 use crate::paint::{Paint, harmless};
 use crate::session::Session;

@@ -7,17 +7,14 @@ mod new;
 mod set;
 mod trace;
 
-use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use dodona_proto::PluginStatus;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::form::{Done, Form, answer};
 use crate::failure::Failure;
-use crate::paint::Paint;
 use crate::session::Session;
 use crate::shell::Shell;
 
@@ -136,24 +133,6 @@ enum Command {
     },
 }
 
-/// How to print.
-#[derive(Debug, Clone, Copy, Args)]
-struct Form {
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
-}
-
-impl Form {
-    /// The answer as JSON, or in words.
-    fn text<T: Serialize>(self, answer: &T, words: impl FnOnce(&T, Paint) -> String) -> String {
-        match self.json {
-            true => json!(answer).to_string() + "\n",
-            false => words(answer, Paint::of(&io::stdout())),
-        }
-    }
-}
-
 impl Plugins {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         match self.command {
@@ -166,24 +145,9 @@ impl Plugins {
                 let session = shell.session().await?;
                 let done = command.ask(&session).await;
                 session.close().await;
-                let Done { text, failure } = done?;
-                super::print(&text)?;
-                failure.map_or(Ok(()), Err)
+                done?.print()
             }
         }
-    }
-}
-
-/// What a command prints, and how it ends if not well.
-struct Done {
-    text: String,
-    failure: Option<Failure>,
-}
-
-impl From<String> for Done {
-    fn from(text: String) -> Self {
-        let failure = None;
-        Self { text, failure }
     }
 }
 
@@ -250,14 +214,6 @@ impl Command {
             Self::New { name, form } => Ok(new::make(&name, form)?.into()),
         }
     }
-}
-
-async fn answer<T: DeserializeOwned>(
-    session: &Session,
-    method: &str,
-    params: Value,
-) -> Result<T, Failure> {
-    Ok(session.ask::<T>(method, params).await?)
 }
 
 /// Changes the roster and tells how the plugin is afterwards.

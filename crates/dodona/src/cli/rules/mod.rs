@@ -11,18 +11,15 @@ mod new;
 mod show;
 mod test;
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use dodona_proto::RULE_TRIGGERS;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::form::{Done, Form, answer};
 use crate::failure::Failure;
-use crate::paint::Paint;
 use crate::quantity;
 use crate::session::Session;
 use crate::shell::Shell;
@@ -119,37 +116,6 @@ enum Command {
     Schema(Form),
 }
 
-/// How to print.
-#[derive(Debug, Clone, Copy, Args)]
-struct Form {
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
-}
-
-impl Form {
-    /// The answer as JSON, or in words.
-    fn text<T: Serialize>(self, answer: &T, words: impl FnOnce(&T, Paint) -> String) -> String {
-        match self.json {
-            true => json!(answer).to_string() + "\n",
-            false => words(answer, Paint::of(&io::stdout())),
-        }
-    }
-}
-
-/// What a command prints, and how it ends if not well.
-struct Done {
-    text: String,
-    failure: Option<Failure>,
-}
-
-impl From<String> for Done {
-    fn from(text: String) -> Self {
-        let failure = None;
-        Self { text, failure }
-    }
-}
-
 impl Rules {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         match self.command {
@@ -158,26 +124,21 @@ impl Rules {
                 super::print(&format!("{:#}\n", dodona_rules::schema::rule_schema()))
             }
             Command::Check { files, form } if !files.is_empty() => {
-                print(check::files(&files, form)?)
+                check::files(&files, form)?.print()
             }
             Command::Test {
                 what: Some(what),
                 form,
-            } if files::is_path(&what) => print(test::files(what.as_ref(), form)?),
+            } if files::is_path(&what) => test::files(what.as_ref(), form)?.print(),
             Command::Backtest(backtest) => backtest.run(shell).await,
             command => {
                 let session = shell.session_in_project_if_any().await?;
                 let done = command.ask(&session).await;
                 session.close().await;
-                print(done?)
+                done?.print()
             }
         }
     }
-}
-
-fn print(done: Done) -> Result<(), Failure> {
-    super::print(&done.text)?;
-    done.failure.map_or(Ok(()), Err)
 }
 
 impl Command {
@@ -231,15 +192,6 @@ async fn toggle(
             }
         })
         .into())
-}
-
-/// Calls a method of the plugin.
-async fn answer<T: DeserializeOwned>(
-    session: &Session,
-    method: &str,
-    params: Value,
-) -> Result<T, Failure> {
-    Ok(session.ask(method, params).await?)
 }
 
 /// A text of an answer.
