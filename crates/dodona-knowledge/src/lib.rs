@@ -28,6 +28,7 @@ mod index;
 mod library;
 mod parse;
 mod passage;
+mod resolve;
 pub mod search;
 mod thread;
 mod vault;

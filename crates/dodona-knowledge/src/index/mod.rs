@@ -6,13 +6,14 @@ use dodona_plugin::activation::Activating;
 use dodona_plugin::{
     CallCtx, CallError, Contribution, Emitter, ErrorCode, Plugin, PluginContext, plugin,
 };
-use dodona_proto::{Source, SourceKind};
+use dodona_proto::SourceKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::library::{Library, MIGRATIONS, Synced};
 use crate::passage::Passages;
+use crate::resolve::{ResolveParams, Resolved};
 use crate::search::Question;
 
 /// The plugin.
@@ -112,28 +113,6 @@ struct IndexStatus {
     passages: u64,
     /// Whether every file of the index has the checksum it was written with.
     sound: bool,
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct ResolveParams {
-    source: Source,
-}
-
-#[derive(Serialize, Deserialize, JsonSchema)]
-struct Resolved {
-    /// The text that stands there now.
-    text: String,
-    /// Whether it is another than was cited.
-    stale: bool,
-}
-
-impl Resolved {
-    fn gone() -> Self {
-        Self {
-            text: String::new(),
-            stale: true,
-        }
-    }
 }
 
 #[plugin(name = "search")]

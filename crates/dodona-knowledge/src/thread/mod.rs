@@ -18,11 +18,11 @@ use dodona_proto::SourceKind;
 
 use crate::library::{Library, Shelf, ThreadSource, hash_of};
 use crate::passage::Passages;
+use crate::resolve::{ResolveParams, Resolved};
 use crate::search::{FileChunks, Question};
 use book::{Book, Draft};
 use types::{
-    ArchiveParams, ListParams, PushParams, Pushed, ReadParams, ResolveParams, Resolved, SeekParams,
-    ThreadText, Threads,
+    ArchiveParams, ListParams, PushParams, Pushed, ReadParams, SeekParams, ThreadText, Threads,
 };
 
 /// The plugin.

@@ -83,19 +83,6 @@ pub(super) struct ArchiveParams {
     pub(super) archived: bool,
 }
 
-#[derive(Deserialize, JsonSchema)]
-pub(super) struct ResolveParams {
-    pub(super) source: Source,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Resolved {
-    /// The text that stands there.
-    pub(super) text: String,
-    /// Whether it is another than was cited.
-    pub(super) stale: bool,
-}
-
 /// An entry that was written.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Pushed {

@@ -23,12 +23,13 @@ use jiff::Timestamp;
 use reqwest::{Client, Url};
 
 use crate::library::{blocking, hash_of};
+use crate::resolve::{ResolveParams, Resolved};
 use error::WebError;
 use fetch::Fetched;
 use guard::Allowed;
 use page::Page;
 use search::Engine;
-use types::{FetchParams, FetchedPage, ResolveParams, Resolved, SearchParams, SearchResults};
+use types::{FetchParams, FetchedPage, SearchParams, SearchResults};
 
 /// How many bytes a token has, roughly.
 const BYTES_PER_TOKEN: usize = 4;

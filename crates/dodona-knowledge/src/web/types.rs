@@ -64,16 +64,3 @@ pub(super) struct SearchResult {
     /// Some words of it.
     pub(super) excerpt: String,
 }
-
-#[derive(Deserialize, JsonSchema)]
-pub(super) struct ResolveParams {
-    pub(super) source: Source,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Resolved {
-    /// The text as it was fetched.
-    pub(super) text: String,
-    /// Whether it is another than was cited.
-    pub(super) stale: bool,
-}
