@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dodona_plugin::Loaders;
 use dodona_proto::{MethodName, PluginName};
 use dodona_store::StoreOptions;
 use dodona_store::journal::{JournalOptions, Retention};
@@ -24,6 +25,8 @@ pub struct HubConfig {
     pub approvals: ApprovalsConfig,
     /// What becomes of a built-in plugin that does more than it may.
     pub capability_mode: CapabilityMode,
+    /// Who makes plugins of what is outside the program: scripts, MCP servers.
+    pub loaders: Loaders,
     /// The user's settings as they are written, which plugins may read.
     pub global: Map<String, Value>,
     /// Rates and concurrency.
@@ -45,6 +48,7 @@ impl Default for HubConfig {
             activation_timeout: Duration::from_secs(30),
             approvals: ApprovalsConfig::default(),
             capability_mode: CapabilityMode::default(),
+            loaders: Loaders::new(),
             global: Map::new(),
             limits: LimitsConfig::default(),
             retention: Retention::default(),

@@ -152,6 +152,7 @@ impl Hub {
             let sources = Sources {
                 modules,
                 own: own_plugins(core),
+                loaders: config.loaders.clone(),
                 config_dir: places.config,
             };
             Core {

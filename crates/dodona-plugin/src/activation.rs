@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::history::EventHistory;
+use crate::log::PluginLog;
 use crate::manifest::Manifest;
 use crate::rules::RuleHost;
 use crate::settings::{PluginSettings, Settings};
@@ -138,6 +139,8 @@ pub struct PluginContext {
     pub data_dir: PathBuf,
     /// A database of its own; opened when first used.
     pub db: Db,
+    /// Where it says what it does; kept over reloads, and bounded.
+    pub log: PluginLog,
     /// The event bus.
     pub bus: Arc<dyn EventBus>,
     /// The events that were journaled, for a plugin that reads them again.

@@ -158,6 +158,7 @@ impl Manager {
             global_config: Arc::clone(&self.services.global_config),
             state: StateStore::new(name.clone(), Arc::clone(&self.services.state)),
             data_dir: data_dir.join("plugins").join(name.as_str()),
+            log: self.log(&name),
             db: store.database(&file, Durability::Full),
             bus: Arc::clone(&self.services.bus),
             history: Arc::clone(&self.services.history),

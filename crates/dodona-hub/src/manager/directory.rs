@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::Problem;
 use dodona_plugin::{Contribution, Manifest, Plugin, PluginContext, Settings};
 use dodona_proto::PluginName;
@@ -44,20 +43,6 @@ impl Directory {
             manifest: Arc::new(manifest),
             rules,
         })
-    }
-
-    /// Why it cannot be activated by this version, if so.
-    pub(crate) fn unsupported(&self) -> Option<&'static str> {
-        match self.manifest.code.as_ref()? {
-            Code::Script { .. } => Some(
-                "it has a `[script]`, which a later version will run; \
-                 without that table its rules and settings can be used",
-            ),
-            Code::Process { .. } => Some(
-                "it has a `[process]`, which a later version will start; \
-                 without that table its rules and settings can be used",
-            ),
-        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::{Problem, nearest};
-use dodona_plugin::{Capabilities, Capability, Manifest, Plugin};
+use dodona_plugin::{Capabilities, Capability, Loaders, Manifest, Outside, OutsideSource, Plugin};
 use dodona_proto::{PluginName, PluginState};
 use semver::Version;
 use serde_json::json;
@@ -22,6 +23,8 @@ pub(crate) struct Sources {
     pub(crate) modules: Vec<Module>,
     /// The hub's own plugins, which no roster concerns.
     pub(crate) own: Vec<Arc<dyn Plugin>>,
+    /// Who makes plugins of scripts and servers.
+    pub(crate) loaders: Loaders,
     /// The user's configuration directory, if there is one.
     pub(crate) config_dir: Option<PathBuf>,
 }
@@ -66,6 +69,10 @@ pub(crate) struct Candidate {
     pub(crate) rules: Vec<PathBuf>,
     /// Changes exactly when activating it anew would make a difference.
     pub(crate) fingerprint: String,
+    /// The loader's part of that.
+    loaded: Option<String>,
+    /// Whether it is not to be activated for what is wrong in its files.
+    pub(crate) broken: bool,
     /// Why it is not to be activated.
     pub(crate) refused: Option<(PluginState, String)>,
     /// What is wrong in its files, in full.
@@ -89,6 +96,8 @@ impl Candidate {
             directory: None,
             rules: Vec::new(),
             fingerprint: String::new(),
+            loaded: None,
+            broken: false,
             refused: None,
             problems: Vec::new(),
         }
@@ -107,6 +116,7 @@ impl Candidate {
 
     /// Refuses it for what is wrong in its files.
     fn faulty(&mut self, problems: Vec<Problem>) {
+        self.broken |= self.refused.is_none();
         self.refuse(PluginState::Failed, briefly(&problems));
         self.problems.extend(problems);
     }
@@ -267,10 +277,7 @@ impl Sources {
         match &entry.module {
             ModuleRef::Builtin(module) => self.builtin(&mut candidate, module, &entry),
             ModuleRef::Dir(path) => self.directory(&mut candidate, path),
-            ModuleRef::Mcp(_) => {
-                let reason = "MCP servers come with a later version";
-                candidate.refuse(PluginState::Failed, reason);
-            }
+            ModuleRef::Mcp(server) => self.server(&mut candidate, server),
         }
         for dependency in &entry.dependencies {
             candidate
@@ -283,6 +290,7 @@ impl Sources {
             let name = &candidate.name;
             let reason = format!("disabled in plugins.toml; run `dodona plugins enable {name}`");
             candidate.refused = Some((PluginState::Disabled, reason));
+            candidate.broken = false;
         }
         candidate.fingerprint = fingerprint(&candidate);
         candidate
@@ -345,13 +353,54 @@ impl Sources {
             );
             candidate.refuse(PluginState::Failed, reason);
         }
-        if let Some(reason) = directory.unsupported() {
-            candidate.refuse(PluginState::Failed, reason);
-        }
         if let Some(reason) = ungranted(candidate, manifest) {
             candidate.refuse(PluginState::Failed, reason);
         }
-        candidate.plugin = Some(Arc::new(DirectoryPlugin::new(Arc::clone(manifest))));
+        match &manifest.code {
+            None => {
+                candidate.plugin = Some(Arc::new(DirectoryPlugin::new(Arc::clone(manifest))));
+            }
+            Some(code) => {
+                let code = code.clone();
+                self.outside(candidate, manifest, OutsideSource::Directory { path, code });
+            }
+        }
+    }
+
+    /// `mcp:SERVER` in the roster. What it may do beyond its own methods is what is granted.
+    fn server(&self, candidate: &mut Candidate, server: &str) {
+        let bare = Manifest::bare(candidate.name.clone(), Version::new(0, 0, 0));
+        let manifest = Arc::new(bare);
+        candidate.manifest = Some(Arc::clone(&manifest));
+        candidate.capabilities = Capabilities::Only(candidate.granted.clone().unwrap_or_default());
+        self.outside(candidate, &manifest, OutsideSource::Mcp(server.to_owned()));
+    }
+
+    /// Has a loader make what is outside the program. Nothing of it runs by that.
+    fn outside(&self, candidate: &mut Candidate, manifest: &Arc<Manifest>, source: OutsideSource) {
+        let kind = match &source {
+            OutsideSource::Directory { code, .. } => match code {
+                Code::Script { .. } => "`[script]` of a manifest",
+                Code::Process { .. } => "`[process]` of a manifest",
+            },
+            OutsideSource::Mcp(_) => "module `mcp:`",
+        };
+        let outside = Outside {
+            name: candidate.name.clone(),
+            manifest: Arc::clone(manifest),
+            source,
+        };
+        match self.loaders.load(&outside) {
+            Some(Ok(loaded)) => {
+                candidate.plugin = Some(loaded.plugin);
+                candidate.loaded = Some(loaded.fingerprint);
+            }
+            Some(Err(problems)) => candidate.faulty(problems),
+            None => {
+                let reason = format!("nothing in this program runs the {kind}");
+                candidate.refuse(PluginState::Failed, reason);
+            }
+        }
     }
 
     fn configure(&self, candidate: &mut Candidate, entry: &Entry) {
@@ -475,5 +524,6 @@ fn fingerprint(candidate: &Candidate) -> String {
         "capabilities": format!("{:?}", candidate.capabilities),
         "config": candidate.configured.raw,
         "rules": rules.collect::<Vec<_>>(),
+        "loaded": candidate.loaded,
     }))
 }

@@ -10,6 +10,8 @@ mod directory;
 mod discover;
 mod edit;
 mod files;
+mod last_good;
+mod logs;
 mod module;
 mod needs;
 mod roster;
@@ -24,8 +26,8 @@ use dodona_hooks::HookRegistry;
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::reading::Problem;
 use dodona_plugin::{
-    CallError, Capabilities, ErrorCode, EventBus, EventHistory, HookHost, Manifest, Plugin,
-    PluginSettings, RuleHost, StateBackend,
+    CallError, Capabilities, ErrorCode, EventBus, EventHistory, HookHost, LogLevel, Manifest,
+    Plugin, PluginLog, PluginSettings, RuleHost, StateBackend,
 };
 use dodona_proto::{PluginName, PluginState, PluginStatus, Severity};
 use dodona_store::Store;
@@ -44,6 +46,8 @@ pub use directory::Directory;
 pub(crate) use discover::{Candidate, Plan, Sources};
 pub(crate) use edit::Change;
 use edit::Subject;
+use last_good::{Came, Refusal};
+use logs::Logs;
 pub use module::Module;
 pub(crate) use roster::FILE as ROSTER;
 
@@ -82,6 +86,7 @@ pub(crate) struct Manager {
     editing: Mutex<()>,
     view: ArcSwap<View>,
     retiring: TaskTracker,
+    logs: Logs,
 }
 
 /// What is active.
@@ -133,6 +138,8 @@ struct Outcome {
     gone: Vec<Active>,
     statuses: BTreeMap<PluginName, PluginStatus>,
     order: Vec<PluginName>,
+    /// Those whose files are broken now, and that are as they were before.
+    outlived: Vec<PluginName>,
     reloaded: Reloaded,
 }
 
@@ -146,6 +153,7 @@ impl Manager {
             editing: Mutex::default(),
             view: ArcSwap::default(),
             retiring: TaskTracker::new(),
+            logs: Logs::default(),
         }
     }
 
@@ -215,6 +223,7 @@ impl Manager {
             gone: Vec::new(),
             statuses: BTreeMap::new(),
             order: names.clone(),
+            outlived: Vec::new(),
             reloaded: Reloaded::default(),
         };
         for name in &names {
@@ -229,8 +238,9 @@ impl Manager {
             };
             let came = match verdict {
                 Ok(()) => self.keep_or_bring(candidate, &was).await,
-                Err(refusal) => Err(refusal),
+                Err(refusal) => Err(refusal.into()),
             };
+            let came = last_good::or_what_was(candidate, &was, came);
             self.settle(candidate, was, came, &mut outcome).await;
         }
         outcome.gone.extend(old.into_iter().flatten());
@@ -242,18 +252,17 @@ impl Manager {
         &self,
         candidate: &Candidate,
         was: &Option<Active>,
-    ) -> Result<Option<Active>, (PluginState, String)> {
+    ) -> Result<Came, Refusal> {
         if let Some(was) = was
             && was.fingerprint == candidate.fingerprint
         {
-            return Ok(None);
+            return Ok(Came::Same);
         }
-        let failed = |reason| (PluginState::Failed, reason);
         let Some(plugin) = &candidate.plugin else {
-            return Err(failed("there is nothing to activate".to_owned()));
+            return Err(Refusal::failed("there is nothing to activate".to_owned()));
         };
         let brought = self.bring(candidate, plugin, was.as_ref()).await;
-        brought.map(Some).map_err(failed)
+        brought.map(Came::New).map_err(Refusal::failed)
     }
 
     /// Notes how it went with one plugin.
@@ -261,23 +270,30 @@ impl Manager {
         &self,
         candidate: &Candidate,
         was: Option<Active>,
-        came: Result<Option<Active>, (PluginState, String)>,
+        came: Result<Came, Refusal>,
         outcome: &mut Outcome,
     ) {
         let name = candidate.name.clone();
         let (state, reason) = match came {
-            Ok(None) => {
+            Ok(Came::Same) => {
                 outcome.reloaded.kept.push(name.clone());
                 outcome.active.extend(was);
                 (PluginState::Active, None)
             }
-            Ok(Some(active)) => {
+            Ok(Came::Kept(reason)) => {
+                self.report(&name, &reason).await;
+                outcome.reloaded.kept.push(name.clone());
+                outcome.outlived.push(name.clone());
+                outcome.active.extend(was);
+                (PluginState::Active, Some(reason))
+            }
+            Ok(Came::New(active)) => {
                 outcome.reloaded.activated.push(name.clone());
                 outcome.active.push(active);
                 outcome.gone.extend(was);
                 (PluginState::Active, None)
             }
-            Err((state, reason)) => {
+            Err(Refusal { state, reason, .. }) => {
                 if was.is_some() {
                     outcome.reloaded.deactivated.push(name.clone());
                 }
@@ -311,8 +327,10 @@ impl Manager {
             gone,
             statuses,
             order,
+            outlived,
             mut reloaded,
         } = outcome;
+        let plan = last_good::with_outlived(plan, &outlived, &self.view.load());
         for gone in &gone {
             living.registry.unregister_all(&gone.name);
             if !statuses.contains_key(&gone.name) {
@@ -474,6 +492,11 @@ impl Manager {
         self.view.load_full()
     }
 
+    /// What a plugin says, over all its lives.
+    pub(crate) fn log(&self, name: &PluginName) -> PluginLog {
+        self.logs.of(name)
+    }
+
     /// What plugins remember.
     pub(crate) fn state(&self) -> &Arc<dyn StateBackend> {
         &self.services.state
@@ -516,6 +539,7 @@ impl Manager {
             return;
         }
         tracing::error!(plugin = %name, reason, "a plugin could not be activated");
+        self.log(name).write(LogLevel::Error, "hub", reason);
         let draft = EventDraft {
             kind: "plugin.failed",
             source: "hub",

@@ -15,8 +15,9 @@ use dodona_proto::{PluginName, PluginStatus};
 use crate::hub::Core;
 use crate::manager::{Candidate, Change, View};
 use types::{
-    CapabilityParams, InfoResult, ListResult, OrderResult, PluginParams, ReloadResult, SetParams,
-    SetResult, SettingsParams, SettingsResult, TraceParams, TraceResult, UnsetParams,
+    CapabilityParams, InfoResult, ListResult, LogsParams, LogsResult, OrderResult, PluginParams,
+    ReloadResult, SetParams, SetResult, SettingsParams, SettingsResult, TraceParams, TraceResult,
+    UnsetParams,
 };
 
 /// Its name among the plugins.
@@ -159,6 +160,16 @@ impl PluginsMethods {
             known(&core.manager.view(), name)?;
         }
         describe::trace(&core.snapshot.load().hooks, &p)
+    }
+
+    /// Reads what a plugin from outside said of late, and how it went with it: its own lines, and
+    /// what its process wrote. They are kept while the server runs.
+    #[method(scope = "plugins:admin")]
+    async fn logs(&self, _ctx: &CallCtx, p: LogsParams) -> Result<LogsResult, CallError> {
+        let core = self.core()?;
+        known(&core.manager.view(), &p.plugin)?;
+        let lines = core.manager.log(&p.plugin).last(p.limit);
+        Ok(LogsResult { lines })
     }
 
     /// Lists what can be set, with the values that hold for the caller.

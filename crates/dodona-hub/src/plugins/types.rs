@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::Problem;
-use dodona_plugin::{Capability, Setting};
+use dodona_plugin::{Capability, LogLine, Setting};
 use dodona_proto::{PluginName, PluginState, PluginStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,26 @@ pub(super) struct TraceResult {
     pub(super) hooks: Vec<Value>,
     /// `at`, `plugin`, `hook`, `name`, `micros`, `edit`, `effects` and `error` of each.
     pub(super) runs: Vec<Value>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct LogsParams {
+    /// Which plugin's.
+    pub(super) plugin: PluginName,
+    /// How many lines at most, the latest last.
+    #[serde(default = "lines")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub(super) limit: usize,
+}
+
+fn lines() -> usize {
+    100
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LogsResult {
+    /// Oldest first.
+    pub(super) lines: Vec<LogLine>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -18,6 +18,7 @@ mod identity;
 mod integration;
 mod journal;
 mod limits;
+mod loaders;
 mod manager;
 mod nesting;
 mod readers;

@@ -274,19 +274,19 @@ async fn a_class_picks_one_export_and_without_it_there_must_be_exactly_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_later_version_brings_is_refused_with_these_words() {
+async fn what_no_loader_takes_is_refused_with_these_words() {
     let home = Home::with_roster("[plugin.files]\nenabled = true\nmodule = \"mcp:npx files\"\n");
     home.plugin_dir("script", "[script]\nmain = \"main.luau\"\n");
     home.plugin_dir("process", "[process]\ncommand = \"server\"\n");
     let hub = home.start(vec![plain("one")]).await;
-    assert_status(
-        &hub,
-        "files",
-        Failed,
-        "MCP servers come with a later version",
-    );
-    assert_status(&hub, "script", Failed, "a later version will run");
-    assert_status(&hub, "process", Failed, "a later version will start");
+    for (plugin, what) in [
+        ("files", "module `mcp:`"),
+        ("script", "`[script]`"),
+        ("process", "`[process]`"),
+    ] {
+        let told = format!("nothing in this program runs the {what}");
+        assert_status(&hub, plugin, Failed, &told);
+    }
     stop(hub).await;
 }
 
