@@ -39,6 +39,7 @@ mod error;
 mod eval;
 mod explain;
 mod expr;
+mod guard;
 mod ir;
 mod json;
 mod limits;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::error::Error;
 use crate::eval::Machine;
 use crate::expr::Expr;
+use crate::guard::Guards;
 use crate::ir::{Id, Op, Program};
 use crate::limits::Limits;
 use crate::optimise::cost;
@@ -38,6 +39,7 @@ pub struct ExprSet {
     program: Program,
     roots: Vec<Id>,
     shared: usize,
+    guards: Guards,
 }
 
 impl ExprSet {
@@ -48,6 +50,7 @@ impl ExprSet {
         let roots: Vec<Id> = exprs.iter().map(|expr| merge.add(&expr.program)).collect();
         let (program, roots, shared) = merge.finish(&roots);
         Self {
+            guards: Guards::new(exprs.iter().map(|expr| &expr.program)),
             exprs,
             program,
             roots,
@@ -94,6 +97,14 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
+    /// Tells the number of every condition that may hold or fail, in no order. Of the others it is
+    /// known without a look at them that they do not hold: they ask first for a field that is not
+    /// as they want it.
+    pub fn open(&self, mut tell: impl FnMut(usize)) {
+        let mut tell = |index: u32| tell(index as usize);
+        self.set.guards.open(self.scope, &mut tell);
+    }
+
     /// Whether the condition with this number holds.
     ///
     /// # Errors

@@ -299,7 +299,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
         let edit = reply.edit.as_ref();
         let record = RunRecord {
             edit: edit.and_then(|edit| serde_json::to_value(edit).ok()),
-            effects: reply.effects.len(),
+            effects: reply.effects.len() + reply.on_behalf.len(),
             ..entry.record(began)
         };
         self.trace.push(record);
@@ -309,6 +309,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
             effect,
         });
         self.effects.extend(wanted);
+        self.effects.extend(reply.on_behalf);
         match reply.edit {
             Some(edit) => P::apply(payload, edit, plugin),
             None => Flow::Continue(()),

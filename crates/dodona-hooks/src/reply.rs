@@ -1,6 +1,6 @@
 //! What a callback answers.
 
-use dodona_proto::Effect;
+use dodona_proto::{Effect, PluginEffect};
 use serde::Deserialize;
 
 /// An edit of what the callback was shown, and effects. Nothing of either is usual.
@@ -13,6 +13,10 @@ pub struct Reply<E> {
     /// What should happen beside that.
     #[serde(default)]
     pub effects: Vec<Effect>,
+    /// The same in the names of others, for a plugin that speaks for them, as `rules` does. A
+    /// callback from outside this program speaks for itself only.
+    #[serde(skip)]
+    pub on_behalf: Vec<PluginEffect>,
 }
 
 impl<E> Reply<E> {
@@ -21,6 +25,7 @@ impl<E> Reply<E> {
         Self {
             edit: None,
             effects: Vec::new(),
+            on_behalf: Vec::new(),
         }
     }
 
@@ -29,6 +34,7 @@ impl<E> Reply<E> {
         Self {
             edit: Some(edit),
             effects: Vec::new(),
+            on_behalf: Vec::new(),
         }
     }
 
@@ -42,7 +48,7 @@ impl<E> Reply<E> {
     /// Whether there is anything to do.
     #[inline]
     pub(crate) fn is_none(&self) -> bool {
-        self.edit.is_none() && self.effects.is_empty()
+        self.edit.is_none() && self.effects.is_empty() && self.on_behalf.is_empty()
     }
 }
 

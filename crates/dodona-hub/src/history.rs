@@ -1,7 +1,7 @@
 //! The journal's events, for plugins that read them again.
 
 use dodona_plugin::{BoxFuture, CallError, EventHistory};
-use dodona_store::journal::{EventFilter, Journal, Place, RecordedEvent};
+use dodona_store::journal::{EventFilter, Journal, Place, Recent, RecordedEvent};
 
 /// The events of one hub's journal.
 pub(crate) struct History {
@@ -27,6 +27,18 @@ impl EventHistory for History {
                 self.journal.flush().await?;
             }
             Ok(self.journal.events_from(filter, place).await?)
+        })
+    }
+
+    fn recent<'a>(
+        &'a self,
+        filter: EventFilter,
+        below: &'a str,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Recent, CallError>> {
+        Box::pin(async move {
+            self.journal.flush().await?;
+            Ok(self.journal.recent_of(filter, below, limit).await?)
         })
     }
 }

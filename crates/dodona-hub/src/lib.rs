@@ -37,6 +37,7 @@ mod cancel;
 mod config;
 mod database;
 pub mod echo;
+pub mod events;
 mod gate;
 mod history;
 mod host;

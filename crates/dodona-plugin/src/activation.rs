@@ -195,12 +195,28 @@ impl<'a> Behalf<'a> {
 pub trait EventBus: Send + Sync {
     /// Journals an event, then tells the subscribers. Returns once it is queued; it waits while
     /// the journal is behind.
+    ///
+    /// An event that is published by the task that took another from its
+    /// [`subscription`](Self::subscribe), before it takes the next, counts as caused by that one.
+    /// A chain of more than [`LONGEST_CHAIN`] events ends with an error that names it: two plugins
+    /// that answer each other's events stop.
     fn publish<'a>(&'a self, draft: EventDraft<'a>) -> BoxFuture<'a, Result<(), crate::CallError>>;
+
+    /// As [`publish`](Self::publish), for a plugin that answers an event elsewhere than in the task
+    /// that took it.
+    fn publish_after<'a>(
+        &'a self,
+        cause: &'a Event,
+        draft: EventDraft<'a>,
+    ) -> BoxFuture<'a, Result<(), crate::CallError>>;
 
     /// Everything from now on whose type is `prefix` or begins with `prefix` and a dot; an empty
     /// prefix is everything.
     fn subscribe(&self, prefix: &str) -> Box<dyn Subscription>;
 }
+
+/// How many events may lead to each other: with this many there is no next one.
+pub const LONGEST_CHAIN: usize = 8;
 
 /// An event before the bus stamps it.
 #[derive(Debug, Clone)]

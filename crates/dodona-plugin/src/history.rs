@@ -1,6 +1,6 @@
 //! What happened before: the journal's events, read again.
 
-use dodona_store::journal::{EventFilter, Place, RecordedEvent};
+use dodona_store::journal::{EventFilter, Place, Recent, RecordedEvent};
 use futures_util::future::BoxFuture;
 
 use crate::CallError;
@@ -17,4 +17,13 @@ pub trait EventHistory: Send + Sync {
         filter: EventFilter,
         place: Place,
     ) -> BoxFuture<'_, Result<Vec<RecordedEvent>, CallError>>;
+
+    /// The newest `limit` events whose type is `below` or lies below it, the newest first; an empty
+    /// `below` is every type. Of the filter, the user and the project count.
+    fn recent<'a>(
+        &'a self,
+        filter: EventFilter,
+        below: &'a str,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Recent, CallError>>;
 }

@@ -30,6 +30,18 @@ pub struct Event {
     pub project: Option<ProjectId>,
     /// In which call.
     pub call: Option<CallId>,
+    /// The types of the events that led to this one, the first of them first: a plugin that was
+    /// told of an event published the next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
+}
+
+impl Event {
+    /// What led to this event, and itself: the causes of an event that answers it.
+    pub fn chain(&self) -> Vec<String> {
+        let own = std::iter::once(&self.kind);
+        self.causes.iter().chain(own).cloned().collect()
+    }
 }
 
 /// How much an event matters.

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use serde_json::Value as Json;
 
@@ -13,7 +12,6 @@ use crate::limits::Limits;
 use crate::object::Object;
 use crate::outcome::Outcome;
 use crate::script::Script;
-use crate::slot::Current;
 use crate::vm::Vm;
 
 /// Runs scripts. Share it: every thread that runs a script takes a virtual machine of its own.
@@ -83,25 +81,18 @@ impl Engine {
         host: Arc<Host>,
         limits: &Limits,
     ) -> Result<Json, ScriptError> {
-        let mut vm = self.take()?;
-        let current = Current {
+        self.session(context, host).evaluate(script, limits)
+    }
+
+    /// For several scripts about the same context: they run one after the other, on one virtual
+    /// machine if none of them spoils it.
+    pub fn session(&self, context: Arc<dyn Object>, host: Arc<Host>) -> Session<'_> {
+        Session {
+            engine: self,
+            vm: None,
             context,
             host,
-            deadline: Instant::now(),
-        };
-        // A function of the program around may panic; that is an error of this run only.
-        let ran = catch_unwind(AssertUnwindSafe(|| run(&mut vm, script, current, limits)));
-        let Ok(result) = ran else {
-            return Err(ScriptError::new(
-                ErrorKind::Runtime,
-                "a function it called panicked",
-            ));
-        };
-        let limited = result.as_ref().is_err_and(|error| error.kind.is_limit());
-        if !limited && vm.is_fit() {
-            self.give_back(vm);
         }
-        result
     }
 
     fn take(&self) -> Result<Vm, ScriptError> {
@@ -124,14 +115,76 @@ impl Engine {
     }
 }
 
+/// Runs of scripts that see the same context. None of them sees what another left behind.
+pub struct Session<'e> {
+    engine: &'e Engine,
+    vm: Option<Vm>,
+    context: Arc<dyn Object>,
+    host: Arc<Host>,
+}
+
+impl Session<'_> {
+    /// Runs a script on this thread, as [`Engine::run_with`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::run`].
+    pub fn run(&mut self, script: &Script, limits: &Limits) -> Result<Outcome, ScriptError> {
+        let value = self.evaluate(script, limits)?;
+        Outcome::of(value)
+    }
+
+    /// Runs a script for its value, as [`Engine::evaluate`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::evaluate`].
+    pub fn evaluate(&mut self, script: &Script, limits: &Limits) -> Result<Json, ScriptError> {
+        let mut vm = match self.vm.take() {
+            Some(vm) => vm,
+            None => self.engine.take()?,
+        };
+        let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.host));
+        // A function of the program around may panic; that is an error of this run only.
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            run(&mut vm, script, (context, host), limits)
+        }));
+        let Ok(result) = ran else {
+            return Err(ScriptError::new(
+                ErrorKind::Runtime,
+                "a function it called panicked",
+            ));
+        };
+        let limited = result.as_ref().is_err_and(|error| error.kind.is_limit());
+        if !limited && vm.is_fit() {
+            self.vm = Some(vm);
+        }
+        result
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let Some(vm) = self.vm.take() {
+            self.engine.give_back(vm);
+        }
+    }
+}
+
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
 fn run(
     vm: &mut Vm,
     script: &Script,
-    current: Current,
+    seen: (Arc<dyn Object>, Arc<Host>),
     limits: &Limits,
 ) -> Result<Json, ScriptError> {
     let mut no_result = false;
-    let result = vm.run(script, current, limits, |value| {
+    let result = vm.run(script, seen, limits, |value| {
         let json = Reader::new(limits.result_bytes).read(&value);
         no_result = json.is_err();
         json

@@ -53,7 +53,7 @@ mod script;
 mod slot;
 mod vm;
 
-pub use engine::Engine;
+pub use engine::{Engine, Session};
 pub use error::{ErrorKind, ScriptError};
 pub use host::{Host, HostCall};
 pub use limits::Limits;

@@ -15,14 +15,21 @@ pub struct Limits {
     pub result_bytes: usize,
 }
 
-impl Default for Limits {
+impl Limits {
     /// For rules: a condition that runs at every event.
-    fn default() -> Self {
+    pub const fn rules() -> Self {
         Self {
             steps: 5_000_000,
             time: Duration::from_millis(200),
             memory_bytes: 16 * 1024 * 1024,
             result_bytes: 256 * 1024,
         }
+    }
+}
+
+impl Default for Limits {
+    /// Those of [`rules`](Self::rules).
+    fn default() -> Self {
+        Self::rules()
     }
 }

@@ -52,13 +52,14 @@ impl Node {
 
     /// Works with what is at the path.
     fn with<T>(&self, work: impl FnOnce(Field<'_>) -> Result<T, LuaError>) -> Result<T, LuaError> {
-        let current = self.slot.current()?;
-        let mut field = Field::Object(&*current.context);
-        for key in &self.path {
-            let gone = || LuaError::runtime(format!("{} is gone", self.shown()));
-            field = step(field, key).ok_or_else(gone)?;
-        }
-        work(field)
+        self.slot.look(|context| {
+            let mut field = Field::Object(context);
+            for key in &self.path {
+                let gone = || LuaError::runtime(format!("{} is gone", self.shown()));
+                field = step(field, key).ok_or_else(gone)?;
+            }
+            work(field)
+        })
     }
 
     fn index(&self, lua: &Lua, key: &Value) -> Result<Value, LuaError> {
@@ -69,7 +70,7 @@ impl Node {
             return Ok(Value::Nil);
         };
         self.with(|field| match member(field, &name) {
-            Some(found) => self.child(Key::Name(Arc::from(&*name))).value(lua, found),
+            Some(found) => self.member(lua, &name, found),
             None => match field {
                 Field::Object(object) if object.methods().contains(&&*name) => {
                     self.method(lua, &name)?.into_lua(lua)
@@ -77,6 +78,22 @@ impl Node {
                 _ => Ok(Value::Nil),
             },
         })
+    }
+
+    /// A field of this object, for the script.
+    fn member(&self, lua: &Lua, name: &str, field: Field<'_>) -> Result<Value, LuaError> {
+        let child = || self.child(Key::Name(Arc::from(name)));
+        match field {
+            Field::Object(_) if self.path.is_empty() => {
+                let made = self.slot.object(name, || lua.create_userdata(child()));
+                made.map(Value::UserData)
+            }
+            Field::Object(_) | Field::Json(Json::Object(_) | Json::Array(_)) => {
+                child().value(lua, field)
+            }
+            // Nothing below it is ever looked at, so it needs no path.
+            _ => self.value(lua, field),
+        }
     }
 
     /// What is at this node's path, for the script.

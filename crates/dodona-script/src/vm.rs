@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{
@@ -11,10 +12,11 @@ use mlua::{
 
 use crate::budget::Budget;
 use crate::error::{self, CHUNK};
-use crate::host::HostCall;
+use crate::host::{Host, HostCall};
 use crate::json::Reader;
 use crate::limits::Limits;
 use crate::node::{ARGUMENT_BYTES, Node, plain};
+use crate::object::Object;
 use crate::script::Script;
 use crate::slot::{Current, Slot};
 
@@ -86,6 +88,8 @@ pub(crate) struct Vm {
     /// The metatable of each run's environment: reads fall through to what all share.
     shared: Table,
     loaded: HashMap<u64, Function>,
+    /// Whether the running script has set a global.
+    written: Arc<AtomicBool>,
     /// What the machine holds before any script runs.
     base_bytes: usize,
 }
@@ -110,6 +114,8 @@ impl Vm {
         globals.set_metatable(Some(host_names(&lua, &slot)?))?;
         let shared = lua.create_table()?;
         shared.set("__index", &globals)?;
+        let written = Arc::new(AtomicBool::new(false));
+        shared.set("__newindex", note_writes(&lua, &written)?)?;
         shared.set("__metatable", false)?;
         shared.set_readonly(true);
         lua.sandbox(true)?;
@@ -129,6 +135,7 @@ impl Vm {
             slot,
             shared,
             loaded: HashMap::new(),
+            written,
             base_bytes,
         })
     }
@@ -141,7 +148,7 @@ impl Vm {
     pub(crate) fn run<T>(
         &mut self,
         script: &Script,
-        mut current: Current,
+        (context, host): (Arc<dyn Object>, Arc<Host>),
         limits: &Limits,
         read: impl FnOnce(Value) -> Result<T, LuaError>,
     ) -> Result<T, LuaError> {
@@ -151,8 +158,11 @@ impl Vm {
         let memory = self.lua.used_memory().saturating_add(limits.memory_bytes);
         self.lua.set_memory_limit(memory)?;
         self.budget.begin(limits.steps, limits.time);
-        current.deadline = self.budget.deadline();
-        self.slot.put(Some(current));
+        self.slot.put(Some(Current {
+            context,
+            host,
+            deadline: self.budget.deadline(),
+        }));
         let result = self.call(script).and_then(read);
         self.slot.put(None);
         self.lua.set_memory_limit(0)?;
@@ -161,12 +171,27 @@ impl Vm {
 
     fn call(&mut self, script: &Script) -> Result<Value, LuaError> {
         let function = self.load(script)?;
+        self.written.store(false, Relaxed);
+        let result = function.call(());
+        // What it set is nobody else's, and not its own next run's either.
+        if self.written.load(Relaxed) {
+            let renewed = self
+                .environment()
+                .and_then(|environment| function.set_environment(environment));
+            if renewed.is_err() {
+                self.loaded.remove(&script.id());
+            }
+        }
+        result
+    }
+
+    /// Globals of a script's own, empty: reads fall through to what all share.
+    fn environment(&self) -> Result<Table, LuaError> {
         let environment = self.lua.create_table()?;
         environment.set_metatable(Some(self.shared.clone()))?;
         // Nothing in it changes behind the script's back, so calls of the libraries may be direct.
         environment.set_safeenv(true);
-        function.set_environment(environment)?;
-        function.call(())
+        Ok(environment)
     }
 
     fn load(&mut self, script: &Script) -> Result<Function, LuaError> {
@@ -181,6 +206,7 @@ impl Vm {
             .load(script.bytecode())
             .set_name(format!("={CHUNK}"));
         let function = chunk.set_mode(ChunkMode::Binary).into_function()?;
+        function.set_environment(self.environment()?)?;
         self.loaded.insert(script.id(), function.clone());
         Ok(function)
     }
@@ -190,6 +216,15 @@ impl Vm {
         self.budget.reached().is_none()
             && self.lua.used_memory() < self.base_bytes + 4 * SPARE_BYTES
     }
+}
+
+/// Has it noted that a script sets a global, which then is set.
+fn note_writes(lua: &Lua, written: &Arc<AtomicBool>) -> Result<Function, LuaError> {
+    let written = Arc::clone(written);
+    lua.create_function(move |_, (environment, key, value): (Table, Value, Value)| {
+        written.store(true, Relaxed);
+        environment.raw_set(key, value)
+    })
 }
 
 /// The line of the script that is running.

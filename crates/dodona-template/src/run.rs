@@ -10,6 +10,9 @@ use crate::value::{Seq, Value};
 /// Names of scopes that are looked through for the price of one step.
 const NAMES_PER_STEP: usize = 16;
 
+/// The most room for a text that is taken before it is known how long it gets.
+const MOST_ROOM: usize = 4 * 1024;
+
 /// A rendering under way.
 pub(crate) struct Run<'v> {
     pub(crate) program: &'v Program,
@@ -82,7 +85,9 @@ impl<'v> Run<'v> {
         }
     }
 
-    pub(crate) fn render(mut self) -> Result<String> {
+    /// Renders, with room for a text of about this size.
+    pub(crate) fn render(mut self, room: usize) -> Result<String> {
+        self.output.reserve(room.min(MOST_ROOM));
         self.block(&self.program.body)?;
         Ok(self.output)
     }

@@ -110,14 +110,26 @@ fn write_dict(sink: &mut impl Sink, dict: &Dict<'_>) -> Result<()> {
 }
 
 fn write_int(sink: &mut impl Sink, int: i128) -> Result<()> {
-    let mut text = String::new();
-    // 64 bits are formatted much faster than 128.
-    let written = match i64::try_from(int) {
-        Ok(int) => write!(text, "{int}"),
-        Err(_) => write!(text, "{int}"),
+    let Ok(int) = i64::try_from(int) else {
+        return sink.push(&int.to_string());
     };
-    written.expect("a String takes what is written");
-    sink.push(&text)
+    // The longest has 20 characters, its sign included.
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    let mut left = int.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    if int < 0 {
+        at -= 1;
+        digits[at] = b'-';
+    }
+    sink.push(std::str::from_utf8(&digits[at..]).expect("digits are text"))
 }
 
 /// Shortest digits that read back the same, in Python's notation.

@@ -61,7 +61,8 @@ impl Template {
     /// If the values do not fit the template, or a limit was reached.
     pub fn render(&self, context: &dyn Object, limits: &Limits) -> Result<String, TemplateError> {
         let run = Run::new(&self.program, context, Meter::new(*limits));
-        run.render().map_err(|fault| fault.into_error(&self.source))
+        let text = run.render(self.source.len());
+        text.map_err(|fault| fault.into_error(&self.source))
     }
 
     /// The value of a template that is exactly one `{{ expression }}`, with its type; of any other

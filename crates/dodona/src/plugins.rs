@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dodona_agent::{AgentOptions, AgentPlugin};
 use dodona_hub::echo::EchoPlugin;
+use dodona_hub::events::EventsPlugin;
 use dodona_knowledge::{Options, VaultRoot};
 use dodona_llm::{Embedder, Models, process_environment};
 use dodona_plugin::Plugin;
@@ -24,6 +25,7 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
     all.push(Arc::new(RulesPlugin::new(RulesOptions {
         rules: Some(home.config.join("rules")),
     })));
+    all.push(Arc::new(EventsPlugin));
     all.push(Arc::new(EchoPlugin::default()));
     all
 }

@@ -61,7 +61,8 @@ pub(crate) async fn answer_as(
     let owner = Owner::of(ctx)?;
     let model = agent.model(p.model.as_deref())?;
     let hooks = agent.host.hooks();
-    let toolbox = Toolbox::load(ctx, p.tools, &hooks, &role).await;
+    let mut toolbox = Toolbox::load(ctx, p.tools, &hooks, &role).await;
+    let effects = toolbox.take_effects();
     let key = agent
         .conversations
         .queue_key(&owner, p.context_id.as_deref())
@@ -72,10 +73,14 @@ pub(crate) async fn answer_as(
     query.runs_in(&ctx.call_id);
     let tools = (model, toolbox, hooks);
     let mut work = Work::new(agent, ctx, role, tools, query, question);
+    let answering = async {
+        work.carry_out(effects).await?;
+        work.until_answered().await
+    };
     let outcome = tokio::select! {
         biased;
         () = ctx.cancel.cancelled() => Err(Stop::cancelled()),
-        outcome = work.until_answered() => outcome,
+        outcome = answering => outcome,
     };
     work.end(outcome).await
 }

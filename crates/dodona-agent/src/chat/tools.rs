@@ -7,8 +7,8 @@ use dodona_llm::ToolOffer;
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::hooks::point::ToolRegistryBuild;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
-use dodona_proto::MethodDescriptor;
 use dodona_proto::hook::{ToolAddition, ToolTable};
+use dodona_proto::{MethodDescriptor, PluginEffect};
 
 use super::role::Role;
 
@@ -22,6 +22,8 @@ pub(super) struct Toolbox {
     agent: String,
     /// Tools that there are, and that are not for this agent.
     withheld: BTreeSet<String>,
+    /// What plugins want done that were asked for tools.
+    effects: Vec<PluginEffect>,
 }
 
 struct Tool {
@@ -41,6 +43,7 @@ impl Toolbox {
             tools: Vec::new(),
             agent: role.name().to_owned(),
             withheld: BTreeSet::new(),
+            effects: Vec::new(),
         };
         if !wanted {
             return toolbox;
@@ -55,7 +58,9 @@ impl Toolbox {
             .filter(|method| is_offered(method))
             .map(|method| Tool::new(method, None))
             .collect();
-        for addition in added(role.name(), &tools, hooks).await {
+        let (additions, effects) = added(role.name(), &tools, hooks).await;
+        toolbox.effects = effects;
+        for addition in additions {
             if role.may_be_offered(&addition.method.as_str().replace('.', "_")) {
                 add(&mut tools, &known, addition);
             }
@@ -69,6 +74,11 @@ impl Toolbox {
         }
         toolbox.tools = tools;
         toolbox
+    }
+
+    /// Takes what plugins want done. Who only looks at a prompt leaves it.
+    pub(super) fn take_effects(&mut self) -> Vec<PluginEffect> {
+        std::mem::take(&mut self.effects)
     }
 
     /// Whether there is none.
@@ -132,16 +142,20 @@ impl Tool {
     }
 }
 
-/// What plugins add.
-async fn added(agent: &str, tools: &[Tool], hooks: &Hooks) -> Vec<ToolAddition> {
+/// What plugins add, and what else they want.
+async fn added(
+    agent: &str,
+    tools: &[Tool],
+    hooks: &Hooks,
+) -> (Vec<ToolAddition>, Vec<PluginEffect>) {
     let table = || ToolTable {
         agent: agent.to_owned(),
         methods: tools.iter().map(|tool| tool.method.name.clone()).collect(),
         added: Vec::new(),
     };
     match hooks.fire_with::<ToolRegistryBuild>(table).await {
-        Some(fired) => fired.payload.added,
-        None => Vec::new(),
+        Some(fired) => (fired.payload.added, fired.effects),
+        None => (Vec::new(), Vec::new()),
     }
 }
 

@@ -347,6 +347,19 @@ async fn tools_can_be_added_that_are_marked_as_such() {
 }
 
 #[tokio::test]
+async fn effects_of_adding_tools_are_carried_out() {
+    let talk = talk(|| {
+        vec![Hook::inline::<point::ToolRegistryBuild>(|_| {
+            Ok(Reply::none().effect(Effect::NotifySelf(notify("There is one tool."))))
+        })]
+    })
+    .await;
+    talk.server.reply(ModelReply::text("Yes."));
+    talk.ask("Hi").await;
+    assert!(last_content(&talk.sent()).ends_with("There is one tool."));
+}
+
+#[tokio::test]
 async fn a_request_can_be_changed_before_it_is_sent() {
     let talk = talk(|| {
         vec![Hook::waiting::<point::PreLlmCall, _>(|call| async move {

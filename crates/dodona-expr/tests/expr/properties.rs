@@ -181,6 +181,36 @@ proptest! {
         }
     }
 
+    /// What a set says cannot hold does not, whatever the fields are; and it does not fail either.
+    #[test]
+    fn what_is_not_open_does_not_hold(n in any_json(), s in any_json(), numbers in prop::collection::vec(-3..4_i64, 4), seed in any::<u64>()) {
+        let schema = Schema::parse("n: any\ns: any\nd: any").unwrap();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|at| numbers[at]);
+        let sources = [
+            format!("n > {a}"), format!("n >= {b}.5 and s == 'x'"), format!("n < {c}"),
+            format!("n <= {d} and n > {a}"), "s == 'a'".to_owned(), "s == '' and n > 0".to_owned(),
+            format!("s > 'm' or n == {b}"), format!("n > {} and d.x > 1", i64::MAX),
+            format!("{a} < n < {b}"), "not n".to_owned(),
+        ];
+        let exprs: Vec<Expr> = sources.iter().filter_map(|source| Expr::compile(source, &schema).ok()).collect();
+        prop_assert_eq!(exprs.len(), sources.len());
+        let numbers = json!([0.5, -2, 3.0, i64::MAX, 1, "a", "x", ""]);
+        let number = &numbers[seed as usize % 8];
+        for document in [json!({"n": n, "s": s, "d": null}), json!({"n": number, "s": number, "d": {"x": n}})] {
+            let scope = JsonScope::new(&schema, &document);
+            let set = ExprSet::new(exprs.clone());
+            let run = set.run(&scope);
+            let mut open = vec![0; exprs.len()];
+            run.open(|index| open[index] += 1);
+            for (expr, told) in exprs.iter().zip(open) {
+                prop_assert!(told <= 1, "{}", expr.source());
+                if told == 0 {
+                    prop_assert_eq!(expr.test(&scope), Ok(false), "{} {}", expr.source(), document);
+                }
+            }
+        }
+    }
+
     #[test]
     fn no_document_panics(seed in any::<u64>(), x in any_json(), y in any_json()) {
         // The names of the generator, with anything behind them.

@@ -56,6 +56,34 @@ fn what_expressions_have_in_common_is_evaluated_once() {
 }
 
 #[test]
+fn conditions_that_ask_first_for_what_is_not_so_are_not_looked_at() {
+    let set = set(&[
+        "n > 3",
+        "n > 7 and slow() == 0",
+        "n >= 5 and s == 'text'",
+        "n < 5",
+        "n <= 5 and n > 4",
+        "s == 'other' and slow() == 0",
+        "s == 'text'",
+        "slow() == 0",
+        "n > 7 or s == 'text'",
+    ]);
+    let scope = Counting::default();
+    let run = set.run(&scope);
+    let mut open = Vec::new();
+    run.open(|index| open.push(index));
+    open.sort_unstable();
+    // 3 is told of too: whether `<` or `<=` was asked, the condition itself says.
+    assert_eq!(open, [0, 2, 3, 4, 6, 7, 8]);
+    assert_eq!(
+        scope.fields.load(Ordering::Relaxed),
+        2,
+        "a look at each field"
+    );
+    assert_eq!(scope.calls.load(Ordering::Relaxed), 0);
+}
+
+#[test]
 fn each_run_evaluates_anew() {
     let set = set(&["slow()", "slow()"]);
     let scope = Counting::default();

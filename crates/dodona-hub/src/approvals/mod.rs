@@ -167,6 +167,7 @@ impl Approvals {
             user: Some(record.user.clone()),
             project: record.project.clone(),
             call: Some(record.call_id),
+            causes: Vec::new(),
         };
         if let Err(error) = self.0.journal.publish(event).await {
             tracing::warn!(approval = %record.id, %error, "`{kind}` could not be told");

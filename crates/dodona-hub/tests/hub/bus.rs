@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use dodona_hub::HubConfig;
 use dodona_plugin::activation::EventDraft;
-use dodona_plugin::{Behalf, EventBus, Lagged, Subscription};
+use dodona_plugin::{
+    Behalf, CallError, Contribution, ErrorCode, EventBus, Lagged, Plugin, Subscription,
+};
 use dodona_proto::{Event, Severity};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use crate::support::{Object, Rig, plugin, soon, spec, unary};
 
@@ -166,13 +170,100 @@ async fn an_event_of_a_call_carries_who_and_where() {
                 Ok(Object::new())
             }
         });
-        Ok(dodona_plugin::Contribution::new().methods([publish]))
+        Ok(Contribution::new().methods([publish]))
     });
-    let rig = Rig::with(dodona_hub::HubConfig::default(), vec![publisher]).await;
+    let rig = Rig::with(HubConfig::default(), vec![publisher]).await;
     let mut place = rig.hub.bus().subscribe("custom");
     rig.call("probe.publish", json!({})).await.unwrap();
     let event = next(&mut place).await.unwrap();
     assert_eq!(event.user.as_ref().unwrap().as_str(), "alice");
     assert_eq!(event.source, "probe");
     assert!(event.call.is_some());
+}
+
+/// A plugin that answers every event of one type with one of another, and says how that went.
+fn answering(
+    name: &'static str,
+    heard: &'static str,
+    said: &'static str,
+    ends: mpsc::UnboundedSender<CallError>,
+) -> Arc<dyn Plugin> {
+    plugin(name, move |ctx| {
+        let ends = ends.clone();
+        let mut place = ctx.bus.subscribe(heard);
+        tokio::spawn(async move {
+            while let Some(Ok(event)) = place.next().await {
+                let draft = EventDraft {
+                    source: name,
+                    ..draft(said, event.payload["n"].as_u64().unwrap_or(0) + 1)
+                };
+                if let Err(error) = ctx.bus.publish(draft).await {
+                    let _ = ends.send(error);
+                }
+            }
+        });
+        Ok(Contribution::new())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_of_events_through_plugins_stops_at_eight_and_names_itself() {
+    let (ends, mut ended) = mpsc::unbounded_channel();
+    let plugins = vec![
+        answering("ping", "custom.ping", "custom.pong", ends.clone()),
+        answering("pong", "custom.pong", "custom.ping", ends),
+    ];
+    let rig = Rig::with(HubConfig::default(), plugins).await;
+    rig.hub
+        .bus()
+        .publish(draft("custom.ping", 1))
+        .await
+        .unwrap();
+    let error = soon(ended.recv()).await.unwrap();
+    assert_eq!(error.code, ErrorCode::TooDeep);
+    let chain = ["custom.ping", "custom.pong"].repeat(4).join(" → ");
+    assert!(error.message.contains(&chain), "{}", error.message);
+    rig.hub.journal().flush().await.unwrap();
+    let told = rig
+        .hub
+        .journal()
+        .recent_events("custom", 100)
+        .await
+        .unwrap();
+    let numbers: Vec<_> = told
+        .iter()
+        .map(|event| event.payload["n"].clone())
+        .collect();
+    assert_eq!(json!(numbers), json!([1, 2, 3, 4, 5, 6, 7, 8]));
+    assert_eq!(told[7].causes.len(), 7);
+    assert!(ended.try_recv().is_err(), "it stopped once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_between_two_that_are_taken_is_caused_by_the_first() {
+    let rig = Rig::new().await;
+    let bus = Arc::clone(rig.hub.bus());
+    let answered = tokio::spawn(async move {
+        let mut place = bus.subscribe("custom.a");
+        let mut others = bus.subscribe("custom.other");
+        bus.publish(draft("custom.a", 1)).await.unwrap();
+        let taken = next(&mut place).await.unwrap();
+        bus.publish(draft("custom.other", 2)).await.unwrap();
+        drop(place);
+        // It is not busy with anything any more.
+        bus.publish(draft("custom.other", 3)).await.unwrap();
+        let elsewhere = tokio::spawn(async move {
+            bus.publish_after(&taken, draft("custom.other", 4))
+                .await
+                .unwrap();
+        });
+        elsewhere.await.unwrap();
+        let mut causes = Vec::new();
+        for _ in 0..3 {
+            causes.push(next(&mut others).await.unwrap().causes.clone());
+        }
+        causes
+    });
+    let causes = soon(answered).await.unwrap();
+    assert_eq!(json!(causes), json!([["custom.a"], [], ["custom.a"]]));
 }

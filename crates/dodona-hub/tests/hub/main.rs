@@ -12,6 +12,7 @@ mod bad_input;
 mod bus;
 mod capabilities;
 mod config;
+mod events;
 mod gates;
 mod homes;
 mod identity;

@@ -101,6 +101,14 @@ impl CompiledRule {
         }
     }
 
+    /// The condition, if it is a script.
+    pub fn script(&self) -> Option<&Arc<Script>> {
+        match &self.condition {
+            CompiledCondition::Expression(_) => None,
+            CompiledCondition::Script(script) => Some(script),
+        }
+    }
+
     /// The condition.
     pub fn condition(&self) -> &CompiledCondition {
         &self.condition

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_script::{Engine, Limits};
+use dodona_script::{Engine, Limits, Script, Session};
 use serde_json::Value;
 
 use super::outcome::{Decision, EvalError, Matched, Outcome, Stage};
@@ -12,9 +12,12 @@ use crate::compile::{CompiledCondition, CompiledRule};
 use crate::context::{Page, RuleContext, host};
 use crate::format::Action;
 
-/// How long a script may take. Its steps end it much earlier on a machine that has time for it; on
-/// one that has not, that is no fault of the script's.
-const SCRIPT_TIME: Duration = Duration::from_secs(1);
+/// What a script may cost. Its steps end it much earlier than its time on a machine that has time
+/// for it; on one that has not, that is no fault of the script's.
+const SCRIPT_LIMITS: Limits = Limits {
+    time: Duration::from_secs(1),
+    ..Limits::rules()
+};
 
 /// Asks a rule, whatever may keep it from acting. It does no I/O and changes nothing; a script
 /// blocks the thread for as long as its limits allow.
@@ -39,10 +42,6 @@ pub fn matches(
     context: &RuleContext,
     scripts: &Engine,
 ) -> Result<Matched, EvalError> {
-    let failed = |message: String| EvalError {
-        stage: Stage::Condition,
-        message,
-    };
     match &rule.condition {
         CompiledCondition::Expression(expr) => match guarded(|| expr.test(context)) {
             Some(Ok(true)) => Ok(Matched::Yes),
@@ -50,61 +49,77 @@ pub fn matches(
             Some(Err(error)) => Err(failed(error.to_string())),
             None => Err(failed(PANICKED.to_owned())),
         },
-        CompiledCondition::Script(script) => {
-            let shown = Arc::new(context.clone());
-            let functions = Arc::new(host(context));
-            let limits = Limits {
-                time: SCRIPT_TIME,
-                ..Limits::default()
-            };
-            let outcome = guarded(|| scripts.run_with(script, shown, functions, &limits))
-                .ok_or_else(|| failed(PANICKED.to_owned()))?
-                .map_err(|error| failed(error.to_string()))?;
-            Ok(match (outcome.matched, outcome.actions) {
-                (false, _) => Matched::No,
-                (true, actions) if actions.is_empty() => Matched::Yes,
-                (true, actions) => Matched::Actions(actions),
-            })
-        }
+        CompiledCondition::Script(script) => run_script(script, &mut session(context, scripts)),
+    }
+}
+
+/// The scripts of a plugin about one event: they share a context and a virtual machine.
+pub(super) fn session<'e>(context: &RuleContext, scripts: &'e Engine) -> Session<'e> {
+    scripts.session(Arc::new(context.clone()), Arc::new(host(context)))
+}
+
+/// Whether a condition holds that is a script.
+pub(super) fn run_script(script: &Script, session: &mut Session<'_>) -> Result<Matched, EvalError> {
+    let outcome = guarded(|| session.run(script, &SCRIPT_LIMITS))
+        .ok_or_else(|| failed(PANICKED.to_owned()))?
+        .map_err(|error| failed(error.to_string()))?;
+    Ok(match (outcome.matched, outcome.actions) {
+        (false, _) => Matched::No,
+        (true, actions) if actions.is_empty() => Matched::Yes,
+        (true, actions) => Matched::Actions(actions),
+    })
+}
+
+/// A condition that could not be asked to its end.
+pub(super) fn failed(message: String) -> EvalError {
+    EvalError {
+        stage: Stage::Condition,
+        message,
     }
 }
 
 /// What a rule does whose condition holds.
 pub fn act(rule: &CompiledRule, context: &RuleContext, matched: Matched) -> Outcome {
     let mut outcome = Outcome {
-        fired: true,
+        fired: matched.holds(),
         ..Outcome::default()
     };
-    let made: Vec<Result<Decision, String>> = match matched {
-        Matched::No => return Outcome::default(),
+    match matched {
+        Matched::No => {}
         Matched::Yes => {
             let page = Page(context);
-            let rendered = rule.actions.iter().map(|action| {
-                let rendered = guarded(|| action.render(&page));
-                match rendered {
-                    Some(rendered) => rendered.map_err(|error| error.to_string()),
+            outcome.decisions.reserve_exact(rule.actions.len());
+            for (index, action) in rule.actions.iter().enumerate() {
+                let made = match guarded(|| action.render(&page)) {
+                    Some(made) => made.map_err(|error| error.to_string()),
                     None => Err(PANICKED.to_owned()),
-                }
-            });
-            rendered.collect()
+                };
+                outcome.add(index, made);
+            }
         }
         // What a script says is data: it is not rendered.
-        Matched::Actions(tables) => (tables.into_iter())
-            .map(|table| from_script(rule, table))
-            .collect(),
-    };
-    for (index, made) in made.into_iter().enumerate() {
+        Matched::Actions(tables) => {
+            for (index, table) in tables.into_iter().enumerate() {
+                outcome.add(index, from_script(rule, table));
+            }
+        }
+    }
+    outcome
+}
+
+impl Outcome {
+    /// Adds what became of an action. One that failed keeps no other from being done.
+    fn add(&mut self, index: usize, made: Result<Decision, String>) {
         match made {
-            Ok(decision) => outcome.decisions.push(decision),
+            Ok(decision) => self.decisions.push(decision),
             Err(message) => {
-                outcome.error.get_or_insert(EvalError {
+                self.error.get_or_insert(EvalError {
                     stage: Stage::Action(index),
                     message,
                 });
             }
         }
     }
-    outcome
 }
 
 fn from_script(rule: &CompiledRule, table: Value) -> Result<Decision, String> {

@@ -6,6 +6,7 @@
 mod evaluate;
 mod limiter;
 mod outcome;
+mod places;
 mod round;
 
 pub use evaluate::{act, evaluate, matches};

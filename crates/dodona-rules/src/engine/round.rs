@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dodona_expr::Run;
-use dodona_script::Engine;
+use dodona_script::{Engine, Script, Session};
 
-use super::evaluate::{act, guarded, matches};
+use super::evaluate::{act, failed, guarded, run_script, session};
 use super::limiter::Limiter;
-use super::outcome::{EvalError, Matched, Outcome, Stage};
+use super::outcome::{EvalError, Matched, Outcome};
+use super::places::Places;
 use crate::compile::CompiledRule;
 use crate::context::RuleContext;
 use crate::load::{Entry, TriggerRules};
@@ -24,8 +25,8 @@ pub struct Answer {
     pub rule: Arc<CompiledRule>,
     /// What it said.
     pub outcome: Outcome,
-    /// How long that took, but for the condition if it is an expression: those of a set are
-    /// evaluated together.
+    /// How long that took. Rules whose conditions are expressions are asked together, so each of
+    /// these has its part of their time.
     pub elapsed: Duration,
 }
 
@@ -44,54 +45,107 @@ pub struct Round<'r> {
     pub is_off: &'r (dyn Fn(&CompiledRule) -> bool + Sync),
 }
 
+/// A round under way.
+struct Asking<'r> {
+    round: &'r Round<'r>,
+    runs: Vec<Run<'r>>,
+    /// For each plugin, once one of its scripts is come to.
+    sessions: Vec<Option<Session<'r>>>,
+    answers: Vec<Answer>,
+    began: Instant,
+    in_scripts: Duration,
+}
+
 impl Round<'_> {
-    /// Asks every rule, in order; answers with those that have something to say. All see the same
-    /// context: what one decides, another sees at the next event. A rule that fails fails alone.
+    /// Asks every rule that may have something to say, in order; answers with those that do. All
+    /// see the same context: what one decides, another sees at the next event. A rule that fails
+    /// fails alone.
     pub fn ask(&self) -> Vec<Answer> {
         let sets = self.rules.plugins().iter().zip(self.contexts);
-        let mut runs: Vec<Run<'_>> = sets
+        let runs: Vec<Run<'_>> = sets
             .map(|(plugin, context)| plugin.expressions.run(context))
             .collect();
-        let began = Instant::now();
-        let mut answers = Vec::new();
-        for entry in self.rules.entries() {
-            if (self.is_off)(&entry.rule) {
-                continue;
-            }
-            let (matched, asked) = match entry.expression {
-                Some(index) => (test(&mut runs[entry.plugin], index), None),
-                None => {
-                    let asked = Instant::now();
-                    (self.script(entry, began), Some(asked))
-                }
-            };
-            answers.extend(self.answer(entry, matched, asked));
+        let open = self.open(&runs);
+        let mut asking = Asking {
+            round: self,
+            sessions: runs.iter().map(|_| None).collect(),
+            runs,
+            answers: Vec::with_capacity(open.len()),
+            began: Instant::now(),
+            in_scripts: Duration::ZERO,
+        };
+        for place in open.in_order() {
+            asking.ask(&self.rules.entries()[place]);
         }
-        answers
+        asking.finish()
     }
 
-    fn script(&self, entry: &Entry, began: Instant) -> Result<Matched, EvalError> {
-        if began.elapsed() > SCRIPTS_TIME {
-            return Err(condition(format!(
+    /// The rules that are worth asking: scripts, and those whose conditions may hold or fail.
+    fn open(&self, runs: &[Run<'_>]) -> Places {
+        let mut open = Places::of(self.rules.entries().len());
+        for place in self.rules.scripts() {
+            open.add(*place);
+        }
+        for (plugin, run) in self.rules.plugins().iter().zip(runs) {
+            run.open(|index| open.add(plugin.places[index]));
+        }
+        open
+    }
+}
+
+impl Asking<'_> {
+    fn ask(&mut self, entry: &Entry) {
+        if let Some(script) = entry.rule.script() {
+            return self.ask_script(entry, script);
+        }
+        let Some(index) = entry.expression else {
+            return;
+        };
+        let matched = test(&mut self.runs[entry.plugin], index);
+        if matched != Ok(Matched::No) && !(self.round.is_off)(&entry.rule) {
+            self.answer(entry, matched, None);
+        }
+    }
+
+    fn ask_script(&mut self, entry: &Entry, script: &Script) {
+        if (self.round.is_off)(&entry.rule) {
+            return;
+        }
+        let began = Instant::now();
+        let matched = self.script(entry.plugin, script, began);
+        if matched != Ok(Matched::No) {
+            self.answer(entry, matched, Some(began));
+        }
+        self.in_scripts += began.elapsed();
+    }
+
+    fn script(
+        &mut self,
+        plugin: usize,
+        script: &Script,
+        now: Instant,
+    ) -> Result<Matched, EvalError> {
+        if now.duration_since(self.began) > SCRIPTS_TIME {
+            return Err(failed(format!(
                 "it was not run: the scripts before it took longer than {SCRIPTS_TIME:?}"
             )));
         }
-        matches(&entry.rule, &self.contexts[entry.plugin], self.scripts)
+        let round = self.round;
+        let session = self.sessions[plugin]
+            .get_or_insert_with(|| session(&round.contexts[plugin], round.scripts));
+        run_script(script, session)
     }
 
+    /// Notes what a rule says whose condition holds or failed.
     fn answer(
-        &self,
+        &mut self,
         entry: &Entry,
         matched: Result<Matched, EvalError>,
-        asked: Option<Instant>,
-    ) -> Option<Answer> {
-        if matched == Ok(Matched::No) {
-            return None;
-        }
-        let began = asked.unwrap_or_else(Instant::now);
-        let context = &self.contexts[entry.plugin];
+        began: Option<Instant>,
+    ) {
+        let context = &self.round.contexts[entry.plugin];
         let outcome = match matched {
-            Ok(matched) => match self.limiter.admit(&entry.rule, context.facts()) {
+            Ok(matched) => match self.round.limiter.admit(&entry.rule, context.facts()) {
                 Ok(()) => act(&entry.rule, context, matched),
                 Err(suppressed) => Outcome {
                     suppressed: Some(suppressed),
@@ -103,11 +157,24 @@ impl Round<'_> {
                 ..Outcome::default()
             },
         };
-        Some(Answer {
+        self.answers.push(Answer {
             rule: Arc::clone(&entry.rule),
             outcome,
-            elapsed: began.elapsed(),
-        })
+            elapsed: began.map_or(Duration::ZERO, |began| began.elapsed()),
+        });
+    }
+
+    /// What all of them said, each with its time.
+    fn finish(self) -> Vec<Answer> {
+        let mut answers = self.answers;
+        let together = self.began.elapsed().saturating_sub(self.in_scripts);
+        let is_expression = |answer: &&mut Answer| answer.rule.expression().is_some();
+        let asked = answers.iter_mut().filter(is_expression).count();
+        let part = together / u32::try_from(asked.max(1)).unwrap_or(u32::MAX);
+        for answer in answers.iter_mut().filter(is_expression) {
+            answer.elapsed = part;
+        }
+        answers
     }
 }
 
@@ -115,14 +182,7 @@ fn test(run: &mut Run<'_>, index: usize) -> Result<Matched, EvalError> {
     match guarded(|| run.test(index)) {
         Some(Ok(true)) => Ok(Matched::Yes),
         Some(Ok(false)) => Ok(Matched::No),
-        Some(Err(error)) => Err(condition(error.to_string())),
-        None => Err(condition("it panicked".to_owned())),
-    }
-}
-
-fn condition(message: String) -> EvalError {
-    EvalError {
-        stage: Stage::Condition,
-        message,
+        Some(Err(error)) => Err(failed(error.to_string())),
+        None => Err(failed("it panicked".to_owned())),
     }
 }

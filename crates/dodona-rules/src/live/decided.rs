@@ -1,7 +1,7 @@
 //! What all rules together decided about an event.
 
-use dodona_proto::Effect;
 use dodona_proto::hook::Verdict;
+use dodona_proto::{Effect, PluginEffect};
 
 use crate::engine::{Answer, Decision};
 use crate::format::OnError;
@@ -9,8 +9,8 @@ use crate::format::OnError;
 /// What comes of an event.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Decided {
-    /// To be done by whoever fired the hook point.
-    pub(crate) effects: Vec<Effect>,
+    /// To be done by whoever fired the hook point, each for the plugin whose rule wants it.
+    pub(crate) effects: Vec<PluginEffect>,
     deny: Option<String>,
     ask: Option<String>,
 }
@@ -29,7 +29,10 @@ impl Decided {
                 }
                 // The engine keeps state itself.
                 Decision::Effect(Effect::SetState { .. }) => {}
-                Decision::Effect(effect) => self.effects.push(effect.clone()),
+                Decision::Effect(effect) => self.effects.push(PluginEffect {
+                    plugin: answer.rule.key.plugin.clone(),
+                    effect: effect.clone(),
+                }),
             }
         }
         if answer.outcome.error.is_some() && answer.rule.rule.limits.on_error == OnError::Closed {

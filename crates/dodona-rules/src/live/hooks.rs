@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_plugin::hooks::{Hook, Reply, point};
+use dodona_proto::PluginEffect;
 
 use super::run::{Live, Whose};
 use crate::context::Occurrence;
@@ -82,7 +83,7 @@ fn tool_call(live: &Arc<Live>) -> Hook {
             let mut decided = live.run(whose, occurrence).await;
             Ok(Reply {
                 edit: decided.verdict(),
-                effects: decided.effects,
+                ..effects(decided.effects)
             })
         }
     })
@@ -122,10 +123,11 @@ fn session_end(live: &Arc<Live>) -> Hook {
     })
 }
 
-fn effects<E>(effects: Vec<dodona_proto::Effect>) -> Reply<E> {
+/// A rule of a plugin speaks in that plugin's name.
+fn effects<E>(effects: Vec<PluginEffect>) -> Reply<E> {
     Reply {
-        edit: None,
-        effects,
+        on_behalf: effects,
+        ..Reply::none()
     }
 }
 

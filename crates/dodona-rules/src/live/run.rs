@@ -1,6 +1,6 @@
 //! One event, from its facts to what is done about it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use dodona_plugin::activation::EventDraft;
@@ -112,7 +112,8 @@ impl Live {
         library: &Arc<Library>,
     ) -> Decided {
         let rules = library.rules.at(trigger);
-        rules.count_round();
+        let off = self.host.disabled(&whose.user);
+        rules.count_round(&off);
         // Events of tools that run side by side must not count from the same number.
         let changing = rules.sets_state().then(|| self.lock(whose));
         let _changing = match &changing {
@@ -120,7 +121,7 @@ impl Live {
             None => None,
         };
         let mut answers = match self.contexts(whose, rules, facts).await {
-            Ok(contexts) => self.ask(whose, trigger, library, contexts).await,
+            Ok(contexts) => self.ask(trigger, library, contexts, off).await,
             Err(error) => all_failed(rules, &error),
         };
         let mut decided = Decided::default();
@@ -155,13 +156,12 @@ impl Live {
     /// Asks every rule. Where one is a script, on a thread that may be blocked.
     async fn ask(
         self: &Arc<Self>,
-        whose: &Whose,
         trigger: Trigger,
         library: &Arc<Library>,
         contexts: Vec<RuleContext>,
+        off: Arc<BTreeSet<String>>,
     ) -> Vec<Answer> {
         let rules = library.rules.at(trigger);
-        let off = self.host.disabled(&whose.user);
         if !rules.has_scripts() {
             return self.ask_now(rules, &contexts, &off);
         }
@@ -177,7 +177,7 @@ impl Live {
         &self,
         rules: &TriggerRules,
         contexts: &[RuleContext],
-        off: &std::collections::BTreeSet<String>,
+        off: &BTreeSet<String>,
     ) -> Vec<Answer> {
         let round = Round {
             rules,

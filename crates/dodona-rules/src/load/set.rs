@@ -1,6 +1,6 @@
 //! Rules in the order in which they are asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -26,7 +26,10 @@ pub struct TriggerRules {
     entries: Vec<Entry>,
     /// For each plugin, because state and settings are a plugin's.
     plugins: Vec<PluginRules>,
-    has_scripts: bool,
+    /// The place of each, by its name.
+    labels: HashMap<String, usize>,
+    /// The places of those whose conditions are scripts.
+    scripts: Vec<usize>,
     sets_state: bool,
     rounds: Rounds,
 }
@@ -44,6 +47,8 @@ struct Rounds {
 pub(crate) struct PluginRules {
     pub(crate) plugin: PluginName,
     pub(crate) expressions: ExprSet,
+    /// The place of each expression's rule.
+    pub(crate) places: Vec<usize>,
 }
 
 /// A rule in its place.
@@ -54,6 +59,8 @@ pub(crate) struct Entry {
     pub(crate) plugin: usize,
     /// Which of the plugin's expressions; none for a script.
     pub(crate) expression: Option<usize>,
+    /// How often it was left out because the user had switched it off, since somebody took note.
+    left_out: AtomicU64,
 }
 
 impl RuleSet {
@@ -108,25 +115,37 @@ impl TriggerRules {
                 rule,
                 plugin,
                 expression,
+                left_out: AtomicU64::new(0),
             }
         });
         let entries: Vec<Entry> = entries.collect();
-        let plugins = conditions
-            .into_iter()
-            .map(|(plugin, expressions)| PluginRules {
-                plugin,
-                expressions: ExprSet::new(expressions),
-            });
+        let places = |number: usize| {
+            let all = entries.iter().enumerate();
+            let own = all.filter(|(_, entry)| entry.plugin == number && entry.expression.is_some());
+            own.map(|(place, _)| place).collect()
+        };
+        let plugins = conditions.into_iter().enumerate();
+        let plugins = plugins.map(|(number, (plugin, expressions))| PluginRules {
+            plugin,
+            expressions: ExprSet::new(expressions),
+            places: places(number),
+        });
+        let plugins: Vec<PluginRules> = plugins.collect();
+        let scripts = entries.iter().enumerate();
+        let scripts = scripts.filter(|(_, entry)| entry.expression.is_none());
         let sets_state = |entry: &Entry| {
             let mut actions = entry.rule.rule.actions.iter();
             entry.expression.is_none()
                 || actions.any(|action| action.kind() == ActionKind::SetState)
         };
+        let labels = entries.iter().enumerate();
+        let labels = labels.map(|(place, entry)| (entry.rule.label.clone(), place));
         Self {
+            labels: labels.collect(),
             sets_state: entries.iter().any(sets_state),
             rounds: Rounds::default(),
-            has_scripts: entries.iter().any(|entry| entry.expression.is_none()),
-            plugins: plugins.collect(),
+            scripts: scripts.map(|(place, _)| place).collect(),
+            plugins,
             entries,
         }
     }
@@ -156,7 +175,11 @@ impl TriggerRules {
 
     /// Whether one of the conditions is a script, and so blocks its thread.
     pub fn has_scripts(&self) -> bool {
-        self.has_scripts
+        !self.scripts.is_empty()
+    }
+
+    pub(crate) fn scripts(&self) -> &[usize] {
+        &self.scripts
     }
 
     /// Whether one of the rules may change its plugin's state.
@@ -164,17 +187,38 @@ impl TriggerRules {
         self.sets_state
     }
 
-    /// Counts that all of them are asked.
-    pub(crate) fn count_round(&self) {
-        self.rounds.count.fetch_add(1, Ordering::Relaxed);
+    /// Counts that all of them were asked but those that are off.
+    pub(crate) fn count_round(&self, off: &BTreeSet<String>) {
+        // Rules that are left out are counted first: nobody who takes the counts meanwhile finds
+        // one asked that was not.
+        for label in off {
+            let entry = self.labels.get(label).map(|place| &self.entries[*place]);
+            if let Some(entry) = entry.filter(|entry| !entry.rule.is_core) {
+                entry.left_out.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         let now = Timestamp::now().as_millisecond();
         self.rounds.last.store(now, Ordering::Relaxed);
+        self.rounds.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How often they were asked since this was called last, and when they were last.
-    pub(crate) fn take_rounds(&self) -> (u64, Timestamp) {
+    /// How often each was asked since this was called last, and when they were last.
+    pub(crate) fn take_rounds(&self) -> Vec<(&Arc<CompiledRule>, u64, Timestamp)> {
         let last = self.rounds.last.load(Ordering::Relaxed);
-        let count = self.rounds.count.swap(0, Ordering::Relaxed);
-        (count, Timestamp::from_millisecond(last).unwrap_or_default())
+        let last = Timestamp::from_millisecond(last).unwrap_or_default();
+        let rounds = self.rounds.count.swap(0, Ordering::AcqRel);
+        if rounds == 0 {
+            return Vec::new();
+        }
+        let asked = |entry: &Entry| {
+            let left_out = entry.left_out.load(Ordering::Relaxed).min(rounds);
+            entry.left_out.fetch_sub(left_out, Ordering::Relaxed);
+            rounds - left_out
+        };
+        let counted = self.entries.iter().map(|entry| (entry, asked(entry)));
+        let counted = counted.filter(|(_, asked)| *asked > 0);
+        counted
+            .map(|(entry, asked)| (&entry.rule, asked, last))
+            .collect()
     }
 }

@@ -174,9 +174,7 @@ impl Waiting {
         }
         for library in &self.libraries {
             for trigger in Trigger::ALL {
-                let rules = library.rules.at(trigger);
-                let (evaluated, last) = rules.take_rounds();
-                for rule in rules.rules().filter(|_| evaluated > 0) {
+                for (rule, evaluated, last) in library.rules.at(trigger).take_rounds() {
                     let counted = self.rules.entry(rule.label.clone()).or_default();
                     counted.add(Liveness {
                         evaluated,

@@ -41,6 +41,7 @@ impl Tape {
             project: "shop".parse().ok(),
             call: Some(self.stream.root_call()),
             payload: payload.to_string().into(),
+            causes: Vec::new(),
         });
         self
     }

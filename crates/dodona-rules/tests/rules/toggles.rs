@@ -1,5 +1,6 @@
 //! Switching rules on and off, and what cannot be switched.
 
+use dodona_hub::Request;
 use dodona_proto::ErrorCode;
 use dodona_testkit::model_server::Reply;
 use serde_json::json;
@@ -27,7 +28,7 @@ async fn a_rule_that_is_switched_off_is_off_at_once_for_that_user_and_for_good()
     assert_eq!(off, json!({"rule": "rules/no", "enabled": false}));
     assert!(rig.echo("x").await.is_ok());
     let bob = rig.request("bob", "tools.echo", json!({"text": "x"}));
-    let bob = dodona_hub::Request {
+    let bob = Request {
         project: None,
         ..bob
     };
@@ -161,25 +162,94 @@ async fn an_edit_holds_by_itself_while_events_flow() {
 }
 
 #[tokio::test]
+async fn a_rule_that_is_switched_off_does_not_count_as_asked() {
+    let quiet = rule(
+        "quiet",
+        "on_tool_call",
+        "False",
+        "type = \"log\"\nmessage = \"x\"",
+    );
+    let other = quiet.replace("quiet", "other");
+    let rig = Rig::with(&[("a.toml", &quiet), ("b.toml", &other)]).await;
+    let asked = async |rule: &str| {
+        let listed = rig.listed(rule).await.unwrap();
+        listed["liveness"]["evaluated"].as_u64().unwrap()
+    };
+    rig.echo("x").await.unwrap();
+    assert_eq!(asked("rules/quiet").await, 1);
+    let off = json!({ "rule": "quiet" });
+    rig.call("rules.disable", off.clone()).await.unwrap();
+    for _ in 0..5 {
+        rig.echo("x").await.unwrap();
+    }
+    // Somebody else has not switched it off.
+    let bob = dodona_testkit::principal("bob");
+    let request = Request::new(bob, "tools.echo", json!({ "text": "x" }));
+    rig.hub().call(request).await.unwrap();
+    assert_eq!(asked("rules/quiet").await, 2);
+    assert_eq!(asked("rules/other").await, 7);
+    rig.call("rules.enable", off).await.unwrap();
+    rig.echo("x").await.unwrap();
+    assert_eq!(asked("rules/quiet").await, 3);
+}
+
+/// A plugin `budget` that only has a rule.
+async fn install(rig: &Rig, settings: &str, text: &str) {
+    let plugin = rig.config_dir().join("plugins/budget");
+    let manifest = format!(
+        "[plugin]\nid = \"budget\"\nname = \"Budget\"\nversion = \"1.0.0\"\ndescription = \"x\"\n\
+         [rules]\ninclude = [\"rules/*.toml\"]\n{settings}"
+    );
+    crate::rig::put(&plugin, "manifest.toml", &manifest);
+    crate::rig::put(&plugin.join("rules"), "most.toml", text);
+    rig.call("plugins.reload", json!({})).await.unwrap();
+    rig.reload().await;
+}
+
+#[tokio::test]
+async fn what_a_plugins_rule_says_is_said_in_the_plugins_name() {
+    let rig = Rig::with(&[(
+        "own.toml",
+        &crate::rig::notice("own", "on_turn_start", "True", "Mine."),
+    )])
+    .await;
+    let text = rule(
+        "most",
+        "on_turn_start",
+        "True",
+        "type = \"notify_self\"\nmessage = \"Yours.\"",
+    )
+    .replace("[action]", "[[actions]]");
+    let text = format!("{text}[[actions]]\ntype = \"emit_event\"\nevent_type = \"custom.turn\"\n");
+    install(&rig, "", &text).await;
+    let answer = rig.ask([Reply::text("One.")]).await;
+    let mut told: Vec<(&str, &str)> = (answer.data("Notification").into_iter())
+        .map(|told| {
+            (
+                told["plugin"].as_str().unwrap(),
+                told["message"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [("budget", "Yours."), ("rules", "Mine.")]);
+    let events = rig.events("custom").await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].source, "budget");
+}
+
+#[tokio::test]
 async fn settings_of_a_plugin_are_what_the_user_chose() {
     let rig = Rig::with(&[]).await;
-    let plugin = rig.config_dir().join("plugins/budget");
-    crate::rig::put(
-        &plugin,
-        "manifest.toml",
-        "[plugin]\nid = \"budget\"\nname = \"Budget\"\nversion = \"1.0.0\"\ndescription = \"x\"\n\
-         [rules]\ninclude = [\"rules/*.toml\"]\n\
-         [settings.most]\ntype = \"integer\"\ndefault = 2\ndescription = \"How many turns\"\n",
-    );
     let text = rule(
         "most",
         "on_turn_start",
         "context.turn.number >= settings.most",
         "type = \"log\"\nmessage = \"{{ settings.most }}\"",
     );
-    crate::rig::put(&plugin.join("rules"), "most.toml", &text);
-    rig.call("plugins.reload", json!({})).await.unwrap();
-    rig.reload().await;
+    let settings =
+        "[settings.most]\ntype = \"integer\"\ndefault = 2\ndescription = \"How many turns\"\n";
+    install(&rig, settings, &text).await;
     let listed = rig.listed("budget/most").await.unwrap();
     assert_eq!(listed["scope"], json!({"plugin": "budget"}));
     rig.ask([Reply::text("One.")]).await;

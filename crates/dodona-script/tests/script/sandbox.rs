@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dodona_script::{Engine, ErrorKind, Limits, Script};
+use dodona_script::{Engine, ErrorKind, Field, Limits, Object, Script};
 use serde_json::{Value, json};
 
 use super::{generous, run, value};
@@ -188,5 +188,61 @@ fn the_same_script_gives_the_same_result() {
     let first = run(source, json!({})).expect("it runs");
     for _ in 0..5 {
         assert_eq!(run(source, json!({})), Ok(first.clone()));
+    }
+}
+
+#[test]
+fn scripts_of_a_session_see_the_same_context_and_nothing_of_each_other() {
+    let engine = Engine::new(1);
+    let context = Arc::new(json!({ "n": 3, "inner": { "list": [1, 2] } }));
+    let mut session = engine.session(context, Arc::default());
+    let compile = |source: &str| Script::compile(source, "a").unwrap();
+    let writes = compile(
+        "local before = count; count = (count or 0) + context.n; function helper() return 1 end; return { before = before, count = count }",
+    );
+    let looks = compile("return { count == nil and helper == nil, #context.inner.list == 2 }");
+    let endless = compile("leak = 1; while true do end");
+    let fails = compile("leak = 2; error('no')");
+    let limits = Limits {
+        steps: 10_000,
+        ..generous()
+    };
+    for _ in 0..3 {
+        let wrote = session.evaluate(&writes, &limits).unwrap();
+        assert_eq!(wrote, json!({ "count": 3 }));
+        let looked = session.evaluate(&looks, &limits).unwrap();
+        assert_eq!(looked, json!([true, true]));
+        let stopped = session.evaluate(&endless, &limits).unwrap_err();
+        assert_eq!(stopped.kind, ErrorKind::Steps);
+        session.evaluate(&fails, &limits).unwrap_err();
+        let clean = compile("return leak == nil");
+        assert_eq!(session.evaluate(&clean, &limits).unwrap(), json!(true));
+    }
+}
+
+#[test]
+fn an_object_of_the_context_is_the_one_of_this_run() {
+    let engine = Engine::new(1);
+    let script = Script::compile("return context.state.n", "a").unwrap();
+    for n in [1, 2, 3] {
+        let context = Arc::new(Wrapped(json!({ "n": n })));
+        let seen = engine.evaluate(&script, context, Arc::default(), &generous());
+        assert_eq!(seen.unwrap(), json!(n));
+    }
+    let none = Script::compile("return context.state == nil", "a").unwrap();
+    let gone = engine.evaluate(&none, Arc::new(json!({})), Arc::default(), &generous());
+    assert_eq!(gone.unwrap(), json!(true));
+}
+
+/// A context with an object of the program around in it.
+struct Wrapped(Value);
+
+impl Object for Wrapped {
+    fn field(&self, name: &str) -> Option<Field<'_>> {
+        (name == "state").then_some(Field::Object(&self.0))
+    }
+
+    fn names(&self) -> Vec<String> {
+        vec!["state".to_owned()]
     }
 }

@@ -393,7 +393,17 @@ pub(super) fn read_event(row: &Row<'_>) -> Result<Event, DbError> {
             .transpose()?,
         timestamp: moment(row.get(7)?)?,
         payload: serde_json::from_str(row.text(8)?).map_err(|_| mangled("records.body"))?,
+        causes: causes(optional(9)?),
     })
+}
+
+/// The types that led to an event, as a column has them: none of them has a comma.
+pub(super) fn causes(column: Option<String>) -> Vec<String> {
+    let types = column.as_deref().unwrap_or_default().split(',');
+    types
+        .filter(|one| !one.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Writes a word of the wire's vocabulary, such as an enum's variant or an id.

@@ -4,7 +4,7 @@ use dodona_proto::{CallId, Event, ProjectId, Severity, UserId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::entry::{mangled, moment, word};
+use super::entry::{causes, mangled, moment, word};
 use super::schema;
 use crate::{Db, DbError, Row, Tx};
 
@@ -78,6 +78,8 @@ pub struct RecordedEvent {
     pub call: Option<CallId>,
     /// Particulars, as JSON.
     pub payload: Box<str>,
+    /// The types of the events that led to it.
+    pub causes: Vec<String>,
 }
 
 impl RecordedEvent {
@@ -97,6 +99,7 @@ impl RecordedEvent {
             user: self.user.clone(),
             project: self.project.clone(),
             call: self.call,
+            causes: self.causes.clone(),
         })
     }
 }
@@ -149,6 +152,59 @@ fn read(tx: &Tx<'_>, filter: &EventFilter, place: Place) -> Result<Vec<RecordedE
     Ok(rows.into_iter().map_while(|row| row).collect())
 }
 
+/// The newest events of a type, or below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recent {
+    /// The newest first.
+    pub events: Vec<RecordedEvent>,
+    /// Whether there are older ones that were not asked for, or did not fit.
+    pub more: bool,
+}
+
+/// The newest `limit` of a user's events whose type is `below` or lies below it; an empty one is
+/// every type. Bounded in bytes as well.
+pub(super) async fn recent(
+    db: &Db,
+    filter: EventFilter,
+    below: String,
+    limit: u32,
+) -> Result<Recent, DbError> {
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut events = match below.is_empty() {
+        true => page(db, filter, Place::End).await?,
+        false => {
+            db.read(move |tx| newest(tx, &filter, &below, limit.saturating_add(1)))
+                .await?
+        }
+    };
+    let more = events.len() > most || is_full(&events);
+    events.truncate(most);
+    Ok(Recent { events, more })
+}
+
+fn newest(
+    tx: &Tx<'_>,
+    filter: &EventFilter,
+    below: &str,
+    limit: u32,
+) -> Result<Vec<RecordedEvent>, DbError> {
+    let project = filter.project.as_ref().map(ToString::to_string);
+    let mut bytes = 0;
+    let values = (below, filter.user.as_str(), project, limit);
+    let rows = tx.query(schema::EVENTS_BELOW, values, |row| {
+        let fits = bytes < PAGE_BYTES;
+        bytes += row.text(9)?.len();
+        fits.then(|| recorded(row)).transpose()
+    })?;
+    Ok(rows.into_iter().map_while(|row| row).collect())
+}
+
+/// Whether a page may have ended for its size.
+fn is_full(events: &[RecordedEvent]) -> bool {
+    let bytes: usize = events.iter().map(|event| event.payload.len()).sum();
+    bytes >= PAGE_BYTES
+}
+
 /// The place before the first record of a time or later.
 fn first(tx: &Tx<'_>, since: i64) -> Result<i64, DbError> {
     let found: Option<i64> = tx.query_one(schema::FIRST_SINCE, (since,), |row| row.get(0))?;
@@ -179,6 +235,7 @@ fn recorded(row: &Row<'_>) -> Result<RecordedEvent, DbError> {
         call: parsed(optional(7)?, "records.call_id")?,
         timestamp: moment(row.get(8)?)?,
         payload: row.text(9)?.into(),
+        causes: causes(optional(10)?),
     })
 }
 

@@ -38,7 +38,7 @@ use writer::Unclaimed;
 
 pub use call_record::{CallEnd, CallRecord};
 pub use entry::{CallHead, Decided, DecidedKind, StoredItem, StreamEnd, StreamHead};
-pub use history::{EventFilter, Place, RecordedEvent};
+pub use history::{EventFilter, Place, Recent, RecordedEvent};
 pub use reader::StreamReader;
 pub use recovery::Recovered;
 pub use redact::Redactor;
@@ -335,6 +335,17 @@ impl Journal {
         place: Place,
     ) -> Result<Vec<RecordedEvent>, JournalError> {
         Ok(history::page(&self.inner.db, filter, place).await?)
+    }
+
+    /// The newest `limit` of a user's events, the newest first, whose type is `below` or lies below
+    /// it; an empty one is every type. Of the filter, the user and the project count.
+    pub async fn recent_of(
+        &self,
+        filter: EventFilter,
+        below: &str,
+        limit: u32,
+    ) -> Result<Recent, JournalError> {
+        Ok(history::recent(&self.inner.db, filter, below.to_owned(), limit).await?)
     }
 
     /// The newest `limit` calls of mutating methods, oldest first.

@@ -469,6 +469,7 @@ fn add_event(tx: &Tx<'_>, event: &Event, body: &str) -> Result<(), DbError> {
     let user = event.user.as_ref().map(|id| id.as_str());
     let project = event.project.as_ref().map(|id| id.as_str());
     let call = event.call.map(|call| call.to_string());
+    let causes = (!event.causes.is_empty()).then(|| event.causes.join(","));
     let values = (
         "event",
         event.kind.as_str(),
@@ -480,6 +481,7 @@ fn add_event(tx: &Tx<'_>, event: &Event, body: &str) -> Result<(), DbError> {
         call.as_deref(),
         event.timestamp.as_millisecond(),
         body,
+        causes.as_deref(),
     );
     tx.execute(schema::ADD_RECORD, values).map(drop)
 }
@@ -500,6 +502,7 @@ fn add_decided(tx: &Tx<'_>, decided: &Decided, body: &str) -> Result<(), DbError
         call.as_deref(),
         decided.at.as_millisecond(),
         body,
+        none,
     );
     tx.execute(schema::ADD_RECORD, values).map(drop)
 }

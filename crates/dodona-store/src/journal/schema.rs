@@ -2,12 +2,18 @@
 
 use crate::Migration;
 
-pub(super) const MIGRATIONS: &[Migration] = &[TABLES, ONCE];
+pub(super) const MIGRATIONS: &[Migration] = &[TABLES, ONCE, CAUSES];
 
 const ONCE: Migration = Migration::new(
     2,
     "an event is stored once",
     "create unique index records_by_event on records(event_id) where event_id is not null",
+);
+
+const CAUSES: Migration = Migration::new(
+    3,
+    "what led to an event",
+    "alter table records add column causes text",
 );
 
 const TABLES: Migration = Migration::new(
@@ -110,27 +116,34 @@ pub(super) const RECENT_CALLS: &str = "
     from calls order by no desc limit ?1";
 
 pub(super) const ADD_RECORD: &str = "
-    insert into records (kind, type, source, severity, event_id, user_id, project_id, call_id, at, body)
-    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    insert into records (kind, type, source, severity, event_id, user_id, project_id, call_id, at, body, causes)
+    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
     on conflict (event_id) where event_id is not null do nothing";
 
 pub(super) const RECENT_EVENTS: &str = "
-    select type, source, severity, event_id, user_id, project_id, call_id, at, body from records
+    select type, source, severity, event_id, user_id, project_id, call_id, at, body, causes from records
     where kind = 'event' and (?1 = '' or type = ?1 or substr(type, 1, length(?2)) = ?2)
     order by no desc limit ?3";
 
 /// In the order of rows, which the plus signs say: an index by kind or time would have to sort.
 pub(super) const EVENTS_FORWARDS: &str = "
-    select no, type, source, severity, event_id, user_id, project_id, call_id, at, body from records
+    select no, type, source, severity, event_id, user_id, project_id, call_id, at, body, causes from records
     where no > ?1 and +kind = 'event' and user_id = ?2 and (?3 is null or project_id = ?3)
     and (?4 = '' or instr(?4, ',' || type || ',') > 0) and +at >= ?5 and +at <= ?6
     order by no limit ?7";
 
 pub(super) const EVENTS_BACKWARDS: &str = "
-    select no, type, source, severity, event_id, user_id, project_id, call_id, at, body from records
+    select no, type, source, severity, event_id, user_id, project_id, call_id, at, body, causes from records
     where no < ?1 and +kind = 'event' and user_id = ?2 and (?3 is null or project_id = ?3)
     and (?4 = '' or instr(?4, ',' || type || ',') > 0) and +at >= ?5 and +at <= ?6
     order by no desc limit ?7";
+
+/// By the index of types: the events of a type may be few among all.
+pub(super) const EVENTS_BELOW: &str = "
+    select no, type, source, severity, event_id, user_id, project_id, call_id, at, body, causes from records
+    where kind = 'event' and (type = ?1 or (type > ?1 || '.' and type < ?1 || '/'))
+    and user_id = ?2 and (?3 is null or project_id = ?3)
+    order by no desc limit ?4";
 
 pub(super) const FIRST_SINCE: &str = "select min(no) from records where at >= ?1";
 

@@ -89,6 +89,7 @@ fn events_of(query: u64) -> Vec<Event> {
         user: "alice".parse().ok(),
         project: "shop".parse().ok(),
         call: Some(call),
+        causes: Vec::new(),
     };
     let about = |kind: &str, turn: u64, more: Value| {
         let mut payload = json!({ "snapshot": snapshot(query, turn) });

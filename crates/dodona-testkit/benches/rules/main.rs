@@ -1,9 +1,11 @@
 //! What an event costs with many rules, against the engine one would write in Python, and how fast
 //! the journal is asked again.
 //!
-//! Rules are those of a server with many teams: thresholds that rarely hold, one in twenty a script,
-//! each with a message. Both engines have everything compiled and the context at hand, are asked
-//! about the same events, and must agree on how many fire.
+//! Rules are those of a server with many teams: thresholds that rarely hold, each with a message, in
+//! two mixes: all of them expressions, and one in twenty a script. Scripts have rows of their own
+//! because a virtual machine costs what it costs: what an expression may save, a script must run.
+//! Both engines have everything compiled and the context at hand, are asked about the same events,
+//! and must agree on how many fire.
 //!
 //! `cargo xtask bench rules [-- --json] [-- --quick]`
 
@@ -22,7 +24,16 @@ use serde_json::{Value, json};
 /// The engine in Python.
 const PEER: &str = include_str!("peer.py");
 
-/// One rule in so many is a script.
+/// What conditions are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mix {
+    /// All of them expressions.
+    Expressions,
+    /// One in twenty a script.
+    Scripts,
+}
+
+/// One rule in so many is a script, where there are any.
 const SCRIPTS: usize = 20;
 
 /// The usage that the event has, in thousandths: rules below it fire.
@@ -46,8 +57,10 @@ fn main() -> Result<()> {
     let mut peer = Python::with(&packages)?.lines(PEER)?;
     let mut rows = Vec::new();
     for &count in sizes {
-        for percent in [0, 1, 10] {
-            rows.push(event(count, percent, rounds, &mut peer)?);
+        for mix in [Mix::Expressions, Mix::Scripts] {
+            for percent in [0, 1, 10] {
+                rows.push(event(count, percent, mix, rounds, &mut peer)?);
+            }
         }
     }
     rows.extend(journal::rows(asked("--bench") && !asked("--quick"))?);
@@ -74,7 +87,7 @@ enum Condition {
 }
 
 /// Rules of which `percent` in a hundred fire.
-fn sources(count: usize, percent: usize) -> Vec<Source> {
+fn sources(count: usize, percent: usize, mix: Mix) -> Vec<Source> {
     let firing = count * percent / 100;
     let source = |index: usize| {
         // Those that fire are spread over the others.
@@ -84,7 +97,8 @@ fn sources(count: usize, percent: usize) -> Vec<Source> {
             false => USAGE + 1 + index % (1_000 - USAGE),
         };
         let threshold = threshold as f64 / 1_000.0;
-        let condition = match index % SCRIPTS == SCRIPTS - 1 {
+        let is_script = mix == Mix::Scripts && index % SCRIPTS == SCRIPTS - 1;
+        let condition = match is_script {
             true => Condition::Script(format!(
                 "return context.turn.token_usage > {threshold:?} and context.turn.number > 3"
             )),
@@ -114,8 +128,8 @@ fn context() -> Value {
     })
 }
 
-fn event(count: usize, percent: usize, rounds: usize, peer: &mut Lines) -> Result<Row> {
-    let sources = sources(count, percent);
+fn event(count: usize, percent: usize, mix: Mix, rounds: usize, peer: &mut Lines) -> Result<Row> {
+    let sources = sources(count, percent, mix);
     let rules = ours(&sources)?;
     let context = RuleContext::from_json(&context(), &json!({})).map_err(anyhow::Error::msg)?;
     let scripts = Engine::new(1);
@@ -152,7 +166,13 @@ fn event(count: usize, percent: usize, rounds: usize, peer: &mut Lines) -> Resul
         return Err(error);
     }
     Ok(Row {
-        what: format!("event, {count} rules, {fired} fire"),
+        what: match mix {
+            Mix::Expressions => format!("event, {count} rules, {fired} fire"),
+            Mix::Scripts => {
+                let scripts = count / SCRIPTS;
+                format!("event, {count} rules, {fired} fire, {scripts} scripts")
+            }
+        },
         against: "simpleeval + Jinja2 + lupa".into(),
         target: match (count, percent) {
             (1_000, 10) => "≥ 1 000×".into(),
@@ -223,7 +243,7 @@ fn growth(rows: &[Row]) -> String {
     for row in rows.iter().filter(|row| row.what.starts_with("event")) {
         let bar = "#".repeat((row.ours.median.max(1.0).log2() as usize).saturating_sub(6));
         text.push_str(&format!(
-            "{:32} {:>12.2} {:>14.1}  {bar}\n",
+            "{:40} {:>12.2} {:>14.1}  {bar}\n",
             row.what,
             row.ours.median / 1e3,
             row.peer.median / 1e3

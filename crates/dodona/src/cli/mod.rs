@@ -12,6 +12,7 @@ mod config;
 mod contexts;
 mod doctor;
 mod eval;
+mod events;
 mod form;
 mod index;
 mod init;
@@ -124,6 +125,7 @@ enum Command {
     Models(models::Models),
     Plugins(plugins::Plugins),
     Rules(rules::Rules),
+    Events(events::Events),
     Serve(serve::Serve),
     Open(open::Open),
     Calls(calls::Calls),
@@ -202,6 +204,7 @@ impl Cli {
             Command::Models(models) => models.run(&shell).await,
             Command::Plugins(plugins) => plugins.run(&shell).await,
             Command::Rules(rules) => rules.run(&shell).await,
+            Command::Events(events) => events.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,
             Command::Open(open) => open.run(&shell).await,
             Command::Calls(calls) => calls.run(&shell).await,

@@ -36,3 +36,4 @@ mod settings;
 #[cfg(unix)]
 mod signals;
 mod threads;
+mod wire;

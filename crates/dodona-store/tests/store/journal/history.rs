@@ -20,6 +20,7 @@ fn event(kind: &str, user: &str, n: u64) -> Event {
         user: Some(user.parse().unwrap()),
         project: n.is_multiple_of(2).then(|| "even".parse().unwrap()),
         call: None,
+        causes: Vec::new(),
     }
 }
 
@@ -117,4 +118,59 @@ async fn a_page_is_bounded_in_bytes_and_nothing_is_left_out_for_it() {
     assert!((1..=5).contains(&first.len()), "{}", first.len());
     let everything = all(&journal, &alice(), Place::Beginning).await;
     assert_eq!(everything, (0..9).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn the_newest_of_a_type_are_found_among_many_others() {
+    let scratch = Scratch::new();
+    let journal = open(&scratch).await;
+    let mut many: Vec<Event> = (0..40)
+        .map(|n| event("tool.call.success", "alice", n))
+        .collect();
+    for (kind, user, n) in [
+        ("custom.ping", "alice", 50),
+        ("customs", "alice", 51),
+        ("custom.ping.late", "alice", 52),
+        ("custom.ping", "bob", 53),
+        ("custom", "alice", 54),
+        ("custom.pings", "alice", 55),
+    ] {
+        many.push(event(kind, user, n));
+    }
+    publish(&journal, many).await;
+    let numbers = async |below: &str, limit: u32| {
+        let recent = journal.recent_of(alice(), below, limit).await.unwrap();
+        let numbers: Vec<u64> = recent.events.iter().map(number).collect();
+        (numbers, recent.more)
+    };
+    assert_eq!(numbers("custom", 10).await, (vec![55, 54, 52, 50], false));
+    assert_eq!(numbers("custom.ping", 10).await, (vec![52, 50], false));
+    assert_eq!(numbers("custom", 3).await, (vec![55, 54, 52], true));
+    assert_eq!(numbers("", 3).await, (vec![55, 54, 52], true));
+    let filter = EventFilter {
+        project: Some("even".parse().unwrap()),
+        ..alice()
+    };
+    let even = journal.recent_of(filter, "custom", 10).await.unwrap();
+    let even: Vec<u64> = even.events.iter().map(number).collect();
+    assert_eq!(even, [54, 52, 50]);
+}
+
+#[tokio::test]
+async fn what_led_to_an_event_is_kept_with_it() {
+    let scratch = Scratch::new();
+    let journal = open(&scratch).await;
+    let causes = vec!["custom.ping".to_owned(), "custom.pong".to_owned()];
+    let caused = Event {
+        causes: causes.clone(),
+        ..event("custom.ping", "alice", 2)
+    };
+    publish(&journal, [event("custom.ping", "alice", 1), caused]).await;
+    let recent = journal.recent_of(alice(), "custom", 10).await.unwrap();
+    let kept: Vec<_> = recent
+        .events
+        .into_iter()
+        .map(|event| event.causes)
+        .collect();
+    assert_eq!(kept, [causes, Vec::new()]);
 }

@@ -67,6 +67,7 @@ async fn what_is_written_has_no_secret_in_it_wherever_it_stood() {
         user: None,
         project: None,
         call: None,
+        causes: Vec::new(),
     };
     let mut told = journal.events();
     journal.publish(event).await.unwrap();

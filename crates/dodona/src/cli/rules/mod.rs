@@ -126,54 +126,78 @@ impl Rules {
             Command::Check { files, form } if !files.is_empty() => {
                 check::files(&files, form)?.print()
             }
-            Command::Test {
-                what: Some(what),
-                form,
-            } if files::is_path(&what) => test::files(what.as_ref(), form)?.print(),
+            Command::Check { form, .. } => {
+                asking(shell, async |session| check::all(session, form).await).await
+            }
+            Command::Test { what, form } => match what {
+                Some(what) if files::is_path(&what) => test::files(what.as_ref(), form)?.print(),
+                what => asking(shell, async |session| test::all(session, what, form).await).await,
+            },
             Command::Backtest(backtest) => backtest.run(shell).await,
-            command => {
-                let session = shell.session_in_project_if_any().await?;
-                let done = command.ask(&session).await;
-                session.close().await;
-                done?.print()
+            Command::Explain(explain) => {
+                asking(shell, async |session| explain.ask(session).await).await
             }
-        }
-    }
-}
-
-impl Command {
-    async fn ask(self, session: &Session) -> Result<Done, Failure> {
-        match self {
-            Self::List { trigger, form } => {
-                let params = json!({ "trigger": trigger });
-                let listed: list::Listed = answer(session, "rules.list", params).await?;
-                Ok(form.text(&listed, list::table).into())
+            Command::Doctor(form) => {
+                asking(shell, async |session| doctor::ask(session, form).await).await
             }
-            Self::Show { rule, form } => {
-                let shown: Value = answer(session, "rules.show", json!({ "rule": rule })).await?;
-                Ok(form.text(&shown, show::words).into())
+            Command::List { trigger, form } => {
+                asking(shell, async |session| list(session, trigger, form).await).await
             }
-            Self::Check { form, .. } => check::all(session, form).await,
-            Self::Test { what, form } => test::all(session, what, form).await,
-            Self::Explain(explain) => explain.ask(session).await,
-            Self::Enable { rule, form } => toggle(session, "rules.enable", rule, form).await,
-            Self::Disable { rule, form } => toggle(session, "rules.disable", rule, form).await,
-            Self::Log {
+            Command::Show { rule, form } => {
+                asking(shell, async |session| show(session, rule, form).await).await
+            }
+            Command::Enable { rule, form } => {
+                let method = "rules.enable";
+                asking(shell, async |session| {
+                    toggle(session, method, rule, form).await
+                })
+                .await
+            }
+            Command::Disable { rule, form } => {
+                let method = "rules.disable";
+                asking(shell, async |session| {
+                    toggle(session, method, rule, form).await
+                })
+                .await
+            }
+            Command::Log {
                 rule,
                 failed,
                 limit,
                 form,
             } => {
                 let params = json!({ "rule": rule, "failed": failed, "limit": limit });
-                let log: log::Log = answer(session, "rules.log", params).await?;
-                Ok(form.text(&log, log::table).into())
-            }
-            Self::Doctor(form) => doctor::ask(session, form).await,
-            Self::New(_) | Self::Schema(_) | Self::Backtest(_) => {
-                unreachable!("commands that need no session of this kind were run before")
+                asking(shell, async |session| log(session, params, form).await).await
             }
         }
     }
+}
+
+/// Prints what somebody finds out in a session, which ends with it.
+async fn asking(
+    shell: &Shell,
+    work: impl AsyncFnOnce(&Session) -> Result<Done, Failure>,
+) -> Result<(), Failure> {
+    let session = shell.session_in_project_if_any().await?;
+    let done = work(&session).await;
+    session.close().await;
+    done?.print()
+}
+
+async fn list(session: &Session, trigger: Option<String>, form: Form) -> Result<Done, Failure> {
+    let params = json!({ "trigger": trigger });
+    let listed: list::Listed = answer(session, "rules.list", params).await?;
+    Ok(form.text(&listed, list::table).into())
+}
+
+async fn show(session: &Session, rule: String, form: Form) -> Result<Done, Failure> {
+    let shown: Value = answer(session, "rules.show", json!({ "rule": rule })).await?;
+    Ok(form.text(&shown, show::words).into())
+}
+
+async fn log(session: &Session, params: Value, form: Form) -> Result<Done, Failure> {
+    let log: log::Log = answer(session, "rules.log", params).await?;
+    Ok(form.text(&log, log::table).into())
 }
 
 async fn toggle(
