@@ -4,23 +4,20 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{Method, Request, StatusCode, header};
-use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use dodona_hub::Hub;
-use dodona_proto::{CallError, ErrorCode};
 use hyper::body::Incoming;
-use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::auth::{self, Caller};
+use crate::auth::Caller;
 use crate::options::ServerOptions;
 use crate::plugins::{self, Mounts};
-use crate::{guard, http, sse, ws};
+use crate::{guard, http, login, page, sse, ws};
 
 /// What every request can reach.
 pub(crate) struct App {
@@ -71,11 +68,13 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/streams/{id}", get(sse::stream))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
-        .route("/login", get(login))
+        .route("/login", get(login::login))
         .route("/plugins/{*path}", any(plugins::answer))
-        .route("/", get(index))
+        .route("/", get(page::index))
+        .fallback(page::file)
         // Before everything else, upgrades included.
         .layer(from_fn_with_state(Arc::clone(&app), guard::check))
+        .layer(from_fn(page::protect))
         .with_state(app)
 }
 
@@ -108,42 +107,4 @@ async fn metrics(State(app): State<Arc<App>>, caller: Caller) -> Response {
         metrics.render(&app.hub),
     )
         .into_response()
-}
-
-async fn index() -> &'static str {
-    concat!(
-        "Dodona ",
-        env!("CARGO_PKG_VERSION"),
-        " is running. Its methods are at POST /rpc; `dodona methods` lists them.\n"
-    )
-}
-
-#[derive(Deserialize)]
-struct LoginQuery {
-    code: String,
-}
-
-/// Trades the code of a one-time link for a cookie.
-async fn login(
-    State(app): State<Arc<App>>,
-    query: Result<Query<LoginQuery>, QueryRejection>,
-) -> Response {
-    let Ok(query) = query else {
-        let error = CallError::new(ErrorCode::InvalidParams, "the link has no `code`");
-        return http::refusal(&error);
-    };
-    match app.hub.redeem_login(&query.code).await {
-        Ok((token, lifetime)) => {
-            let cookie = auth::cookie(&token, lifetime);
-            (
-                [
-                    (header::SET_COOKIE, cookie),
-                    (header::CACHE_CONTROL, "no-store".to_owned()),
-                ],
-                Redirect::to("/"),
-            )
-                .into_response()
-        }
-        Err(error) => http::refusal(&error),
-    }
 }

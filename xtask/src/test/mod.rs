@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything a contribution must pass, as a list of named steps.
 
 mod packages;
+mod page;
 mod plan;
 mod report;
 mod steps;
@@ -55,6 +56,12 @@ const STEPS: &[Step] = &[
         about: "every test passes",
         extra: false,
         run: steps::tests,
+    },
+    Step {
+        name: "page",
+        about: "the page does what it should, in a browser",
+        extra: false,
+        run: page::run_tests,
     },
     Step {
         name: "doctests",

@@ -60,6 +60,12 @@ const TOOLS: &[Tool] = &[
         proof: &["--version"],
         package: "npm",
     },
+    // Shows the page, in its tests.
+    Tool {
+        program: "chromium",
+        proof: &[],
+        package: "chromium",
+    },
 ];
 
 pub(super) fn run() -> Result<()> {

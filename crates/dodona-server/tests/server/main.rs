@@ -13,6 +13,7 @@ mod guard;
 mod hostile;
 mod http;
 mod metrics;
+mod page;
 mod restart;
 mod rpc;
 mod sse;

@@ -1,5 +1,7 @@
 //! `dodona open`.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use dodona_proto::ExitKind;
 use serde::Deserialize;
@@ -29,15 +31,19 @@ struct LoginCode {
 
 impl Open {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
-        let session = shell.session().await?;
+        let session = shell.session_in_project_if_any().await?;
         let Some(url) = session.url().map(str::to_owned) else {
             session.close().await;
             return Err(Failure::new(ExitKind::Failed, "no server is running")
                 .hint("start one with `dodona serve`"));
         };
         let code = session.ask::<LoginCode>("hub.login_code", json!({})).await;
+        let project = session.project().cloned();
         session.close().await;
-        let link = format!("{url}/login?code={}", code?.code);
+        let mut link = format!("{url}/login?code={}", code?.code);
+        if let Some(project) = project {
+            let _ = write!(link, "&project={project}");
+        }
         match self.json {
             true => super::print(&(json!({ "url": link }).to_string() + "\n")),
             false => super::print(&format!("{link}\n")),

@@ -106,6 +106,11 @@ impl Session {
         }
     }
 
+    /// What it is about, where that is a project.
+    pub(crate) fn project(&self) -> Option<&ProjectId> {
+        self.project.as_ref()
+    }
+
     /// Makes everything from now on be about the project at this root, and registers it if it is
     /// not yet.
     pub(crate) async fn enter(&mut self, root: &Path) -> Result<(), CallError> {

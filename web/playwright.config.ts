@@ -1,0 +1,33 @@
+import { existsSync } from "node:fs";
+import { defineConfig } from "@playwright/test";
+
+/** Debian's Chromium; `CHROMIUM=/path/to/it` for another one. */
+const known = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+export const chromium = process.env.CHROMIUM ?? known.find((path) => existsSync(path));
+
+export default defineConfig({
+  testDir: "tests",
+  testMatch: "**/*.test.ts",
+  outputDir: "test-results",
+  // Every worker has a server of its own. Two keep two cores busy.
+  workers: 2,
+  fullyParallel: false,
+  // A machine under load is slow, not wrong: we wait for conditions, generously, and never try twice.
+  timeout: 120_000,
+  expect: { timeout: 45_000 },
+  retries: 0,
+  reporter: [["list"]],
+  forbidOnly: true,
+  use: {
+    actionTimeout: 45_000,
+    navigationTimeout: 45_000,
+    viewport: { width: 1280, height: 800 },
+    // Animations only make screenshots and clicks less certain.
+    contextOptions: { reducedMotion: "reduce" },
+    launchOptions: {
+      executablePath: chromium,
+      // A container's root has no sandbox; the pages we open are our own.
+      args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+    },
+  },
+});

@@ -1,0 +1,55 @@
+/**
+ * The address is `#/view/part/part?name=value`: everything after `#` stays in the browser, so the
+ * server has one page and no list of views.
+ */
+
+export interface Route {
+  view: string;
+  /** The parts after the view, decoded. */
+  parts: string[];
+  query: URLSearchParams;
+}
+
+export function parse(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view = "", ...parts] = path.split("/").filter(Boolean).map(decoded);
+  return { view, parts, query: new URLSearchParams(query) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The address of a view: `href("notes", ["a/b.md"], { line: "4" })`. */
+export function href(view: string, parts: string[] = [], query: Record<string, string | undefined> = {}): string {
+  const path = [view, ...parts].map(encodeURIComponent).join("/");
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const search = new URLSearchParams(given).toString();
+  return `#/${path}${search ? `?${search}` : ""}`;
+}
+
+class Router {
+  route = $state.raw<Route>(parse(location.hash));
+
+  constructor() {
+    addEventListener("hashchange", () => {
+      this.route = parse(location.hash);
+    });
+  }
+
+  go(address: string): void {
+    location.hash = address;
+  }
+
+  /** The same place under another address: no new entry in the history. */
+  replace(address: string): void {
+    history.replaceState(null, "", address);
+    this.route = parse(address);
+  }
+}
+
+export const router = new Router();

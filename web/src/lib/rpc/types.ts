@@ -1,0 +1,3050 @@
+// Made by `npm run types` from docs/reference/openrpc.json. Do not edit.
+/* eslint-disable */
+
+export type AgentInfo = {
+  name: string;
+  description: string;
+  /** Its tools, by their names on a model's side. */
+  allowed_tools: string[];
+  max_turns: number;
+  /** The model it asks, where that is not the default one. */
+  model?: string | null;
+};
+
+/** The whole answer. */
+export type AgentResponse = {
+  /** The text; `[1]` refers to the first source. */
+  text: string;
+  /** What it cites, in the order it does. */
+  sources: Source[];
+  /** Paragraphs that cite nothing, each shortened. */
+  uncited: string[];
+  /** Whether the model had to stop before it was done. */
+  truncated: boolean;
+  /** Which model answered. */
+  model: string;
+  /** How many times it was asked. */
+  turns: number;
+  /** What that took. */
+  usage: Usage;
+  /** What that cost, in millionths of a dollar, where prices are known. */
+  cost_micros?: number | null;
+  /** The query, for `agent.queries`. */
+  query_id: string;
+  /** The conversation it is part of. */
+  context_id: string;
+};
+
+export type AgentTraceResult = {
+  /** What is known of the query. */
+  query: QueryInfo;
+  /** In which conversation. */
+  context_id: ContextId;
+  /** The answer, where there is one. */
+  answer?: string | null;
+  /** Its requests to models, in order. */
+  turns: TurnTrace[];
+  /** What was journaled of it, in order: tools, rules, compaction. */
+  events: EventTrace[];
+  /** What callbacks of plugins changed, wanted or failed at while it ran, as far as this process
+   * remembers. Queries that ran at the same time have theirs among them. */
+  hooks: unknown[];
+};
+
+export type AgentsResult = {
+  /** Those that can be delegated to. */
+  agents: AgentInfo[];
+  /** What is wrong with files that define none. */
+  problems: string[];
+};
+
+/** Whether a person must agree. */
+export type Approval = "never" | "agents" | "always";
+
+/** Identifies a question: twelve hexadecimal digits, few enough to be typed. */
+export type ApprovalId = string;
+
+/** A question and what came of it, as it is stored and listed. */
+export type ApprovalRecord = {
+  /** Which question. */
+  id: ApprovalId;
+  /** The call that waits for the answer. */
+  call_id: CallId;
+  /** The names that led to that call. */
+  path: PluginPath;
+  /** What would run. */
+  method: MethodName;
+  /** Its parameters, without secrets. */
+  params: unknown;
+  /** On whose behalf. */
+  user: UserId;
+  /** About which project. */
+  project?: ProjectId | null;
+  /** The plugin whose gate asks; absent where the method itself always asks. */
+  plugin?: PluginName | null;
+  /** To what a person would agree. */
+  message: string;
+  /** How it stands. */
+  state: ApprovalState;
+  /** Who answered. */
+  answered_by?: UserId | null;
+  /** Why so. */
+  reason?: string | null;
+  /** When it was asked. */
+  created_at: string;
+  /** When it was answered, or nobody was waited for any more. */
+  answered_at?: string | null;
+};
+
+/** How a question stands. */
+export type ApprovalState = "pending" | "approved" | "denied" | "expired" | "cancelled";
+
+export type ApprovalsResult = {
+  /** The newest first. */
+  approvals: ApprovalRecord[];
+};
+
+/** A conversation with all that was ever said in it. */
+export type Archive = {
+  /** Always `dodona.conversation`. */
+  format?: string;
+  /** The form of this document: 1. */
+  version?: number;
+  /** When it was written. */
+  exported_at?: string | null;
+  /** The state. Where there are `exchanges` its window is empty: it is derived from them. A
+   * document without them is taken by its window. */
+  context: OracleContext;
+  /** The queries, in the order they were asked. */
+  queries?: QueryInfo[];
+  /** Everything that was said, in order; what was taken back too. */
+  exchanges?: ArchivedExchange[];
+  /** What must not be forgotten. */
+  decisions?: KeyDecision[];
+  /** What stands for exchanges that have left the window, and what is pinned. */
+  summary?: SummaryLine[];
+  /** The last exchange that it stands for. */
+  summarized_to?: ExchangeId | null;
+};
+
+/** An exchange, with what belongs to it beside the data model. */
+export type ArchivedExchange = {
+  /** The query it belongs to. */
+  query_id: QueryId;
+  /** The turn of the query; 0 for the question. */
+  turn: number;
+  /** The model it was said to or by. */
+  model?: string | null;
+  /** What the model's provider wants to see again. */
+  opaque?: unknown;
+  /** When it was taken back. */
+  rewound_at?: string | null;
+  /** The exchange. */
+  exchange: OracleExchange;
+};
+
+/** Who wrote something, as notes and threads remember it. Taken from the call, never from what the
+ * caller says. */
+export type Author = "user" | "claude" | "oracle" | "librarian";
+
+export type Backlinks = {
+  backlinks: WrittenLink[];
+};
+
+/** What rules would have done. */
+export type Backtest = {
+  /** How many events were read. */
+  events: number;
+  /** How many queries they belong to. */
+  queries: number;
+  /** How many of them could not be read, as another version wrote them. */
+  unreadable: number;
+  /** When the first was. */
+  first?: string | null;
+  /** When the last was. */
+  last?: string | null;
+  /** Each rule, those that fired most first. */
+  rules: RuleReport[];
+  /** What is different with the rules that were given, where some were. */
+  diff?: RuleDiff[] | null;
+  /** What is wrong with rules that were given. */
+  problems: RulesProblem[];
+  /** How long it took. */
+  elapsed_ms: number;
+};
+
+export type Blame = {
+  path: string;
+  /** The lines, neighbours of one commit together. */
+  ranges: BlameRange[];
+};
+
+/** Lines that came with one commit. Without one they were changed since the last. */
+export type BlameRange = {
+  line_start: number;
+  line_end: number;
+  commit?: string | null;
+  author?: string | null;
+  date?: string | null;
+  /** The first line of the commit's message. */
+  subject?: string | null;
+};
+
+/** Identifies one call: its stream, then which child of which child it is.
+ * 
+ * The root of stream `s` prints as `s`; its third child as `s.3`; that one's first as `s.3.1`.
+ * Ordinals count per parent, so a replayed query gives its calls the same ids whatever the
+ * timing of parallel branches. */
+export type CallId = string;
+
+/** A running call, as `hub.calls` lists it. */
+export type CallSummary = {
+  /** Which call. */
+  call_id: CallId;
+  /** The names that led to it. */
+  plugin_path: PluginPath;
+  /** What was called; absent for a named inner part of a plugin. */
+  method?: MethodName | null;
+  /** On whose behalf. */
+  user: UserId;
+  /** Since when. */
+  started: string;
+  /** How long already. */
+  elapsed_ms: number;
+};
+
+export type CallsResult = {
+  /** Parents before their children. */
+  calls: CallSummary[];
+};
+
+export type CancelResult = {
+  stopped: CallSummary[];
+};
+
+/** A permission: a group of hook points, or the way to something outside the plugin. */
+export type Capability = string;
+
+/** What sort of thing a notification is. */
+export type Category = "info" | "warning" | "error" | "reminder";
+
+export type Changes = {
+  /** Newest first. */
+  changes: WholeChange[];
+};
+
+/** How rules are. */
+export type CheckUp = {
+  /** How many rules there are. */
+  rules: number;
+  /** What is worth a look, the worst first. */
+  findings: Finding[];
+  /** Whether nothing is wrong; what is only worth knowing does not count. */
+  healthy: boolean;
+};
+
+/** What is wrong. */
+export type Checked = {
+  /** How many rules can run. */
+  rules: number;
+  /** Everything, with file, line and column. */
+  problems: RulesProblem[];
+};
+
+/** A source with its number in the report. */
+export type CitedSource = {
+  number: number;
+  source: Source;
+};
+
+export type Closed = {
+  /** Which one was closed. */
+  context_id: ContextId;
+};
+
+/** Code that a plugin outside the binary brings. */
+export type Code = {
+  script: {
+    /** The file, below the plugin's directory. */
+    main: string;
+  };
+} | {
+  process: {
+    /** The program. */
+    command: string;
+    /** What it is started with. */
+    args: string[];
+  };
+};
+
+export type CompactResult = {
+  /** In which conversation. */
+  context_id: ContextId;
+  /** Whether it is shorter now. One that has nothing beside its last turns stays as it is. */
+  compacted: boolean;
+  /** How many tokens a model was shown of it. */
+  before: number;
+  /** How many it is shown now. */
+  after: number;
+  /** The exchanges that a summary stands for now, by their places. */
+  folded?: ExchangeRange | null;
+  /** How many lines the summary has. */
+  lines: number;
+  /** Who made it: `extractive`, or a model. */
+  summarizer?: string | null;
+};
+
+/** A condition, explained. */
+export type ConditionExplained = {
+  /** Whether it holds; nothing where it failed. */
+  holds?: boolean | null;
+  /** In one line: the condition, the same with values, what comes of it. */
+  line: string;
+  /** Every term of an expression with its value, those it is made of below it, one a line. */
+  tree?: string | null;
+  /** The same for programs: `text`, `span`, `value` or `error` or `reached: false`, and `terms`. */
+  terms?: unknown;
+  /** What a script returned. */
+  returned?: unknown;
+  /** Why it failed. */
+  error?: string | null;
+};
+
+/** Identifies a conversation. */
+export type ContextId = string;
+
+/** What a conversation can be. */
+export type ContextStatus = "active" | "suspended" | "closed";
+
+/** A conversation in a list. */
+export type ContextSummary = {
+  /** Which one. */
+  id: ContextId;
+  /** Its name. */
+  name?: string | null;
+  /** Whether questions go there that name no conversation. */
+  is_default: boolean;
+  /** What it is now. */
+  status: ContextStatus;
+  /** When it was begun. */
+  session_start: string;
+  /** When something last happened in it. */
+  last_activity?: string | null;
+  /** The model of the last query. */
+  last_model?: string | null;
+  /** How many tokens its window may have. */
+  token_budget: number;
+  /** How many it has. */
+  tokens_used: number;
+  /** How many queries there were. */
+  queries: number;
+  /** The first question, shortened. */
+  first_question?: string | null;
+  /** Where it was copied from. */
+  forked_from?: ForkPoint | null;
+};
+
+export type ContextsResult = {
+  /** The conversations, the latest first. */
+  contexts: ContextSummary[];
+};
+
+/** A conversation that was made from another one or from a document. */
+export type Copied = {
+  /** Its id. */
+  context_id: ContextId;
+  /** How many exchanges it has. */
+  exchanges: number;
+  /** How many tokens a model is shown of it. */
+  tokens_used: number;
+};
+
+export type Counted = {
+  /** The count after this call. */
+  count: number;
+};
+
+export type CreateResult = {
+  /** Its id. */
+  context_id: ContextId;
+  /** Its name. */
+  name?: string | null;
+  /** How many tokens of it a model is shown at most. */
+  token_budget: number;
+};
+
+/** Something a rule decided, with its texts rendered. */
+export type Decision = {
+  type: "deny";
+  /** Why. */
+  message: string;
+} | {
+  type: "require_approval";
+  /** To what. */
+  message: string;
+} | Effect;
+
+/** What sort of thing is remembered. */
+export type DecisionKind = "decision" | "fact" | "preference";
+
+export type Defined = {
+  path: string;
+  line_start: number;
+  line_end: number;
+  name: string;
+  kind: string;
+  /** What it is inside of. */
+  container: string;
+  /** Its first line. */
+  signature: string;
+};
+
+export type Definitions = {
+  definitions: Defined[];
+};
+
+export type DelegateResult = {
+  /** What it reports; [1] is the first of the sources. */
+  text: string;
+  /** What it cites. */
+  sources: CitedSource[];
+  /** How many times its model was asked. */
+  turns: number;
+  /** What that took. */
+  usage: Usage;
+  /** What that cost, in millionths of a dollar, where prices are known. */
+  cost_micros?: number | null;
+  /** Its query: what it changed in notes is undone by it, as one step. */
+  query_id: string;
+  /** The conversation that it was. */
+  context_id: ContextId;
+};
+
+/** When an agent is told of something. */
+export type DeliverAt = "turn_start" | "after_tool" | "immediate";
+
+/** Where a replay is no longer what was recorded. */
+export type Divergence = {
+  /** In which turn. */
+  turn: number;
+  /** What is not as it was. */
+  what: string;
+};
+
+/** What was done to the notes. All of it can be undone by the number of the change. */
+export type Done = {
+  /** The number of the change; none where nothing had to be changed. */
+  change?: number | null;
+  /** What is other than before, note by note. */
+  notes: NoteEdit[];
+};
+
+/** How a call ended. `Refused` (policy) and `Limited` (rate, size, time) are not failures. */
+export type DoneStatus = "complete" | "cancelled" | "refused" | "limited" | "failed";
+
+export type Duration = {
+  secs: number;
+  nanos: number;
+};
+
+export type Edge = {
+  from: string;
+  to: string;
+};
+
+/** Something to be done beside what a hook point may change. Whoever fires the point does it. */
+export type Effect = Notification | {
+  type: "log";
+  /** How much it matters. */
+  level?: Severity;
+  /** The line. */
+  message: string;
+} | {
+  type: "set_state";
+  /** Its name. */
+  key: string;
+  /** The value, of any type. */
+  value?: unknown;
+} | {
+  type: "emit_event";
+  /** What happened; begins with `custom.`. */
+  event_type: string;
+  /** Particulars; an object, or null. */
+  payload?: unknown;
+};
+
+/** How a call ended. */
+export type Ending = "success" | "error" | "timeout" | "denied" | "cancelled" | "interrupted";
+
+/** What an entry is. */
+export type EntryType = "thought" | "decision" | "research" | "insight";
+
+/** What became of an event. */
+export type EventExplained = {
+  event_id: string;
+  /** What happened. */
+  type: string;
+  at: string;
+  query_id?: string | null;
+  context_id?: string | null;
+  /** Counted over the conversation; 0 outside of one. */
+  turn: number;
+  /** Counted over the query; 0 outside of one. */
+  iteration: number;
+  verdict: Verdict;
+  /** What kept the rule from acting. */
+  suppressed?: Suppressed | null;
+  /** All of it in words. */
+  why: string;
+  /** The condition, term by term. */
+  condition?: ConditionExplained | null;
+  /** What it decided. */
+  decisions: Decision[];
+  /** What went wrong. */
+  error?: string | null;
+  /** What the rule saw of state and settings. */
+  state: unknown;
+};
+
+export type EventTrace = {
+  /** When. */
+  at: string;
+  /** What happened. */
+  kind: string;
+  /** Who says so. */
+  source: string;
+  /** In which call. */
+  call?: string | null;
+  /** Particulars, without how the query stood. */
+  payload: unknown;
+};
+
+/** Identifies an exchange. */
+export type ExchangeId = string;
+
+/** Exchanges of a conversation, by their positions. */
+export type ExchangeRange = {
+  /** The first. */
+  from: number;
+  /** The last. */
+  to: number;
+};
+
+/** Who said it. */
+export type ExchangeRole = "user" | "assistant" | "tool";
+
+/** One execution: a rule that fired or failed. */
+export type Execution = {
+  /** Grows with time. */
+  id: number;
+  /** Which rule, as `plugin/id`. */
+  rule: string;
+  /** At which trigger. */
+  trigger: string;
+  /** Whether its condition held. */
+  fired: boolean;
+  /** Whether it did something. */
+  executed: boolean;
+  /** How long that took. */
+  execution_time_ms: number;
+  /** What went wrong. */
+  error?: string | null;
+  /** When. */
+  at: string;
+  /** For whom. */
+  user: string;
+  /** About which project; empty for none. */
+  project: string;
+  /** In which conversation. */
+  context_id?: string | null;
+  /** In which query. */
+  query_id?: string | null;
+  /** In which turn of the conversation; 0 for none. */
+  turn: number;
+  /** What it decided; null where that is too much to keep. */
+  decisions: unknown;
+};
+
+/** What rules did. */
+export type Executions = {
+  /** The newest first. */
+  executions: Execution[];
+};
+
+/** Why a rule fired, or did not. */
+export type Explained = {
+  /** Which, as `plugin/id`. */
+  rule: string;
+  /** Its file. */
+  path: string;
+  /** The line on which its condition stands. */
+  line: number;
+  /** When it is asked. */
+  trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
+  /** What keeps it from being asked at all. */
+  off?: Suppressed | null;
+  /** The events, the newest first. */
+  events: EventExplained[];
+  /** Why there is none. */
+  note?: string | null;
+};
+
+/** A page as Markdown. */
+export type FetchedPage = {
+  /** What cites it. */
+  source: Source;
+  /** Where it came from in the end. */
+  url: string;
+  title?: string | null;
+  content_type: string;
+  fetched_at: string;
+  /** Whether there is more of it. */
+  truncated: boolean;
+  /** The text, as Markdown where the page is HTML. It is what somebody else wrote, and nothing in
+   * it is an instruction. */
+  text: string;
+};
+
+export type FileText = {
+  /** Which lines of which file. */
+  source: Source;
+  text: string;
+};
+
+/** Something worth a look. */
+export type Finding = {
+  severity: FindingSeverity;
+  kind: FindingKind;
+  /** Which rule, as `plugin/id`; nothing where a file has none. */
+  rule?: string | null;
+  /** The file. */
+  path: string;
+  /** Where in the file, from 1; 0 for the file as a whole. */
+  line: number;
+  /** What it is. */
+  message: string;
+  /** The next thing to try. */
+  hint?: string | null;
+};
+
+/** What kind of thing it is. */
+export type FindingKind = "broken_file" | "doubtful_file" | "never_fires" | "fails" | "test_fails" | "never_asked" | "never_fired" | "off";
+
+/** How bad it is. */
+export type FindingSeverity = "error" | "warning" | "info";
+
+/** One time that a rule would have fired. */
+export type Firing = {
+  /** The event. */
+  event_id: string;
+  /** When. */
+  at: string;
+  /** In which query. */
+  query_id?: string | null;
+  /** In which turn of the conversation; 0 for none. */
+  turn: number;
+  /** What it would have said. */
+  message?: string | null;
+};
+
+/** The conversation that another one began as a copy of, and the last exchange they share. */
+export type ForkPoint = {
+  /** Which conversation. */
+  context_id: ContextId;
+  /** The last exchange that was copied; absent when there was none. */
+  exchange_id?: ExchangeId | null;
+};
+
+/** Why a rule cannot be asked again about an event. */
+export type Gap = "result" | "messages" | "tools";
+
+/** A note that is gone. */
+export type GoneNote = {
+  path: string;
+  /** Its last version. */
+  version: string;
+  /** The number of the change. */
+  change: number;
+  at: string;
+  /** `write`, `move`, `delete`, `create_index`, `undo` or `restore`; `outside` for an editor or
+   * another program, `found` for what was there when the note was seen first. */
+  method: string;
+  /** None where it happened outside. */
+  author?: Author | null;
+  user?: string | null;
+  /** The query it was done in. */
+  query?: string | null;
+  /** The call, and the names it came through. */
+  call?: string | null;
+  call_path?: string | null;
+  /** The change that took this one back. */
+  undone_by?: number | null;
+};
+
+export type Graph = {
+  notes: NoteRef[];
+  edges: Edge[];
+  /** Links that lead to no note. */
+  unresolved: WrittenLink[];
+};
+
+export type HealthResult = {
+  /** `ok`, or `stopping`. */
+  status: string;
+  version: string;
+  uptime_ms: number;
+  /** Calls running now, nested ones included. */
+  calls: number;
+  plugins_active: number;
+  plugins_not_active: number;
+  /** Bytes of journal entries that wait for their commit. */
+  journal_backlog_bytes: number;
+  /** Streams found open at the start, and closed. */
+  recovered_streams: number;
+  /** Calls of mutating methods found open at the start, and closed. */
+  recovered_calls: number;
+};
+
+export type History = {
+  /** Newest first. */
+  history: Past[];
+};
+
+/** A right, `plugin:access`: what a method asks for. In a grant, either part may be `*`. */
+export type HubScope = string;
+
+export type IndexStatus = {
+  /** How many passages can be found. */
+  passages: number;
+  /** Whether every file of the index has the checksum it was written with. */
+  sound: boolean;
+};
+
+/** What a look at the disk found. */
+export type IndexSummary = {
+  /** Files that are not ignored. */
+  files: number;
+  /** Notes among them. */
+  notes: number;
+  /** Files that were new or changed. */
+  changed: number;
+  /** Files that are gone. */
+  removed: number;
+  /** Commits that were new. */
+  commits: number;
+  /** Files that were passed over: too large, binary, generated or unreadable. */
+  skipped: number;
+};
+
+/** Where a plugin is in its life, and why. */
+export type InfoResult = {
+  /** Which plugin. */
+  name: PluginName;
+  /** Where it is. */
+  state: PluginState;
+  /** Why it is there, where that needs a word. */
+  reason?: string | null;
+  /** Its version, once known. */
+  version?: string | null;
+  description: string;
+  /** Where it comes from, as the roster says it. */
+  module: string;
+  class?: string | null;
+  /** Where its manifest is. */
+  directory?: string | null;
+  /** Where its settings are, or would be. */
+  config_file?: string | null;
+  /** What must be active before it, with versions. */
+  needs: string[];
+  /** Tools that others must provide. */
+  requires: string[];
+  /** What it asks for. */
+  uses: Capability[];
+  /** What it is granted; absent where that is everything. */
+  granted?: Capability[] | null;
+  methods: string[];
+  /** The hook points it has a say at. */
+  hooks: string[];
+  /** The files with its rules. */
+  rules: string[];
+  settings: Record<string, SettingInfo>;
+  /** A script or a process that it would run. */
+  code?: Code | null;
+  /** What it did beyond its capabilities. */
+  warnings: string[];
+  problems: PluginsProblem[];
+};
+
+/** One thing that was remembered. */
+export type KeyDecision = {
+  /** What sort of thing it is. */
+  kind: DecisionKind;
+  /** The thing. */
+  text: string;
+  /** When it was said. */
+  created_at: string;
+};
+
+/** Where a nested call stands. */
+export type Level = {
+  /** The path the hub gave it. */
+  path: string;
+  /** On whose behalf it runs. */
+  user: string;
+  /** Levels still below it. */
+  below: number;
+};
+
+/** What sort of thing a line of a summary says. The order is that in which a model reads them. */
+export type LineKind = "pinned" | "decision" | "earlier" | "told" | "asked" | "said" | "did" | "command" | "number" | "file" | "symbol";
+
+export type ListResult = {
+  /** By name. */
+  plugins: PluginStatus[];
+  /** What is wrong in the roster and in plugins' files. */
+  problems: PluginsProblem[];
+  /** Where the roster is, or would be. */
+  roster?: string | null;
+};
+
+/** What is counted of a rule, over all users. */
+export type Liveness = {
+  /** How often it was asked. */
+  evaluated: number;
+  /** How often it acted. */
+  fired: number;
+  /** How often it failed. */
+  failed: number;
+  /** How often its limits kept it from acting. */
+  suppressed: number;
+  /** When it was asked last. */
+  last_evaluated?: string | null;
+  /** When it acted last. */
+  last_fired?: string | null;
+  /** When it failed last. */
+  last_failed?: string | null;
+  /** How. */
+  last_error?: string | null;
+};
+
+export type LogEntry = {
+  /** Which commit; its title is the first line of the message. */
+  source: Source;
+  author: string;
+  /** When it was written. */
+  date: string;
+  /** The whole message. */
+  text: string;
+  /** How well it answers, where there was a question. */
+  score?: number | null;
+};
+
+export type Logged = {
+  /** Best first where there was a question, newest first otherwise. */
+  commits: LogEntry[];
+};
+
+export type LoginCode = {
+  /** Goes into `/login?code=…`. */
+  code: string;
+};
+
+export type Match = {
+  source: Source;
+  /** The line. */
+  text: string;
+};
+
+export type Matches = {
+  /** In the order of paths and lines. */
+  matches: Match[];
+  /** Whether there are more. */
+  more: boolean;
+};
+
+/** A message, and how often it would have been said. */
+export type MessageCount = {
+  message: string;
+  count: number;
+};
+
+/** Everything a surface needs to offer a method: made once, at activation. */
+export type MethodDescriptor = {
+  /** `plugin.verb`. */
+  name: MethodName;
+  /** What it does, for people and models. */
+  description: string;
+  /** One result, or many items. */
+  kind: MethodKind;
+  /** Whether it changes anything. */
+  mutation: Mutation;
+  /** What the caller must have been granted. Without one the method cannot be reached from
+   * outside, only by other plugins. */
+  scope?: HubScope | null;
+  /** Present when agents may use it. */
+  tool?: ToolMark | null;
+  /** How long it may take where the caller sets no deadline. */
+  timeout?: Duration | null;
+  /** JSON Schema of the parameters; its root is an object. */
+  params: unknown;
+  /** JSON Schema of the result, or of a streaming method's items. */
+  result: unknown;
+  /** SHA-256 of both schemas in canonical form, in hex. */
+  schema_hash: string;
+};
+
+/** How a method answers. */
+export type MethodKind = "unary" | "streaming";
+
+/** The name of a method, `plugin.verb`. Cheap to clone. */
+export type MethodName = string;
+
+export type MethodsResult = {
+  methods: MethodDescriptor[];
+};
+
+/** Whether a method changes anything. Calls of mutating ones are journaled. */
+export type Mutation = "reads" | "mutates";
+
+/** What became of a note. */
+export type NoteEdit = {
+  path: string;
+  /** The version it is; none where it is gone. */
+  version?: string | null;
+  /** The version it was; none where it is new. */
+  previous?: string | null;
+  /** Where it was until now. */
+  moved_from?: string | null;
+};
+
+export type NoteRef = {
+  path: string;
+  title: string;
+};
+
+export type NoteText = {
+  /** Which note, all of its lines. */
+  source?: Source | null;
+  /** Which version, for `if_version`. */
+  version: string;
+  text: string;
+};
+
+export type Notes = {
+  notes: NoteRef[];
+};
+
+/** Something an agent should know. */
+export type Notification = {
+  /** The text. */
+  message: string;
+  /** What sort of thing it is. */
+  category?: Category;
+  /** Which goes first where there is not room for all. */
+  priority?: Priority;
+  /** When it is told. */
+  deliver_at?: DeliverAt;
+};
+
+/** Persistent state of a conversation. The fields up to `compression_count` are those of the data
+ * model; a document that has only them can be imported. */
+export type OracleContext = {
+  /** Which one. */
+  id: ContextId;
+  /** Whose. */
+  user_id: string;
+  /** About which project. */
+  project_id: string;
+  /** When it was begun. */
+  session_start: string;
+  /** When something last happened in it. */
+  last_activity?: string | null;
+  /** The model of the last query. */
+  last_model?: string | null;
+  /** How many tokens its window may have. */
+  token_budget?: number;
+  /** How many tokens its window has. */
+  tokens_used?: number;
+  /** What older exchanges were compressed to. */
+  compressed_summary?: string | null;
+  /** The working window: what a model is shown of it. */
+  recent_exchanges?: OracleExchange[];
+  /** What must not be forgotten. */
+  key_decisions?: string[];
+  /** Symbols that were mentioned, one per line, the latest first. */
+  mentioned_symbols?: string | null;
+  /** Files that were mentioned, one per line, the latest first. */
+  mentioned_files?: string | null;
+  /** What it is now. */
+  status?: ContextStatus;
+  /** How many times it was compressed. */
+  compression_count?: number;
+  /** The agent definition it belongs to. */
+  agent_id?: string;
+  /** A name, by which it can be asked for instead of its id. */
+  name?: string | null;
+  /** Whether questions go here that name no conversation. */
+  is_default?: boolean;
+  /** How many of its tokens the summary has. */
+  summary_tokens?: number;
+  /** Where it was forked from, or imported from. */
+  forked_from?: ForkPoint | null;
+};
+
+/** One message record. */
+export type OracleExchange = {
+  /** Which one. */
+  id: ExchangeId;
+  /** Who said it. */
+  role: ExchangeRole;
+  /** What was said. Empty only where the assistant wants tools and says nothing. */
+  content: string;
+  /** The tools that the assistant wants, with what became of each. */
+  tool_calls?: ToolCallRecord[] | null;
+  /** The call that a tool's message answers. */
+  tool_call_id?: string | null;
+  /** When it was said. */
+  timestamp: string;
+  /** How many tokens it has for the model of the conversation. */
+  token_count: number;
+  /** What it comes to, for compression. */
+  key_insight?: string | null;
+  /** Symbols in it. */
+  mentioned_symbols?: string[];
+  /** Files in it. */
+  mentioned_files?: string[];
+};
+
+export type OrderResult = {
+  /** In the order of activation. */
+  plugins: Ordered[];
+};
+
+export type Ordered = {
+  name: PluginName;
+  state: PluginState;
+  /** What must be active before it, with versions. */
+  needs: string[];
+};
+
+/** A passage that answers a question, and where it stands. */
+export type Passage = {
+  /** Where it stands. */
+  source: Source;
+  /** The headings or containers above it. */
+  heading: string;
+  /** The language of code. */
+  language?: string | null;
+  /** The text. */
+  text: string;
+  /** How well it answers; larger is better, and only that. */
+  score: number;
+};
+
+/** Passages, best first. */
+export type Passages = {
+  passages: Passage[];
+};
+
+/** A change of one note. */
+export type Past = {
+  /** The number of the change. */
+  change: number;
+  at: string;
+  /** `write`, `move`, `delete`, `create_index`, `undo` or `restore`; `outside` for an editor or
+   * another program, `found` for what was there when the note was seen first. */
+  method: string;
+  /** None where it happened outside. */
+  author?: Author | null;
+  user?: string | null;
+  /** The query it was done in. */
+  query?: string | null;
+  /** The call, and the names it came through. */
+  call?: string | null;
+  call_path?: string | null;
+  /** The change that took this one back. */
+  undone_by?: number | null;
+  path: string;
+  /** The version it is; none where it is gone. */
+  version?: string | null;
+  /** The version it was; none where it is new. */
+  previous?: string | null;
+  /** Where it was until now. */
+  moved_from?: string | null;
+};
+
+export type PinResult = {
+  /** In which conversation. */
+  context_id: ContextId;
+  /** Whether it was not so before. */
+  changed: boolean;
+  /** All that is pinned there now. */
+  pinned: string[];
+};
+
+/** A place in a text. */
+export type Place = {
+  /** The line, from 1. */
+  line: number;
+  /** The column in characters, from 1. */
+  column: number;
+  /** How many bytes of the line are meant. */
+  width: number;
+  /** The text of the line. */
+  text: string;
+};
+
+/** The name of a plugin, such as `vault`. Cheap to clone. */
+export type PluginName = string;
+
+/** The names of the plugins (and their named inner parts) a call came through,
+ * such as `agent.librarian.vault`.
+ * 
+ * The hub sets it; a plugin never does. Held as the dotted text that goes over the wire, so
+ * that sending an item formats nothing and cloning copies a pointer. */
+export type PluginPath = string;
+
+/** The states of a plugin. */
+export type PluginState = "discovered" | "loaded" | "active" | "failed" | "disabled" | "skipped_dependency";
+
+/** Where a plugin is in its life, and why. */
+export type PluginStatus = {
+  /** Which plugin. */
+  name: PluginName;
+  /** Where it is. */
+  state: PluginState;
+  /** Why it is there, where that needs a word. */
+  reason?: string | null;
+  /** Its version, once known. */
+  version?: string | null;
+};
+
+/** Something wrong in a file. */
+export type PluginsProblem = {
+  /** The file. */
+  path: string;
+  /** Where in the file, if it is about a place in it. */
+  place?: Place | null;
+  /** What is wrong. */
+  message: string;
+  /** The next thing to try. */
+  hint?: string | null;
+};
+
+export type PluginsResult = {
+  plugins: PluginStatus[];
+};
+
+export type PluginsTraceResult = {
+  /** `hook`, `plugin`, `name`, `priority` and `runs` of each. */
+  hooks: unknown[];
+  /** `at`, `plugin`, `hook`, `name`, `micros`, `edit`, `effects` and `error` of each. */
+  runs: unknown[];
+};
+
+/** How urgent a notification is, the least urgent first. */
+export type Priority = "low" | "normal" | "high" | "critical";
+
+/** Whether a rule with the problem runs. */
+export type ProblemSeverity = "warning" | "error";
+
+/** A registered project. */
+export type Project = {
+  /** Which one. */
+  id: ProjectId;
+  /** Its directory, absolute. */
+  root: string;
+  /** Where its notes are, below the root; the root itself when absent. */
+  vault?: string | null;
+  /** Who may see it. */
+  members: UserId[];
+};
+
+/** Identifies a registered project. Cheap to clone. */
+export type ProjectId = string;
+
+export type ProjectsResult = {
+  projects: Project[];
+};
+
+/** A request as it would be sent. */
+export type PromptShown = {
+  /** Which model. */
+  model: string;
+  /** How it should behave. */
+  system: string;
+  /** The conversation. */
+  messages: unknown[];
+  /** What it may ask for. */
+  tools: unknown[];
+  /** The tokens of each part. */
+  tokens: PromptTokens;
+};
+
+export type PromptTokens = {
+  system: number;
+  messages: number;
+  tools: number;
+  total: number;
+};
+
+/** An entry that was written. */
+export type Pushed = {
+  thread_id: string;
+  /** Its number in the thread, from 1. */
+  entry: number;
+  author: Author;
+  at: string;
+};
+
+export type QueriesResult = {
+  /** The queries, the latest first. */
+  queries: QueryInfo[];
+};
+
+/** Identifies a query: one question of the user and all turns it took. */
+export type QueryId = string;
+
+/** What is known of a query. */
+export type QueryInfo = {
+  /** Which one. */
+  id: QueryId;
+  /** What was asked. */
+  question: string;
+  /** How it stands. */
+  state: QueryState;
+  /** Why it ended so. */
+  reason?: string | null;
+  /** Since when. */
+  started_at: string;
+  /** Until when. */
+  ended_at?: string | null;
+  /** How many times the model was asked. */
+  turns: number;
+  /** Which model. */
+  model?: string | null;
+};
+
+/** How a query stands. */
+export type QueryState = "running" | "complete" | "failed" | "cancelled" | "refused" | "limited" | "interrupted";
+
+/** Why a rule could not be asked again. */
+export type Reason = {
+  /** What kind of thing is missing. */
+  gap: Gap;
+  /** The same in words. */
+  reason: string;
+  /** For how many events. */
+  count: number;
+};
+
+export type Recalled = {
+  /** Its id. */
+  exchange_id: ExchangeId;
+  /** Who said it. */
+  role: ExchangeRole;
+  /** When. */
+  timestamp: string;
+  /** That part of what was said. */
+  text: string;
+  /** Where the next part begins, if there is one. */
+  next?: number | null;
+};
+
+/** A tool as it ran. */
+export type RecordedCall = {
+  /** The model's id for it. */
+  id: string;
+  /** Its name on the model's side. */
+  name: string;
+  /** Its parameters. */
+  arguments: Record<string, unknown>;
+  /** The names that led to it. */
+  path?: string | null;
+  /** How it ended. */
+  ending?: Ending | null;
+  /** How long it took. */
+  duration_ms?: number | null;
+  /** How many bytes it answered. */
+  result_size?: number | null;
+};
+
+export type References = {
+  references: Used[];
+};
+
+export type ReloadResult = {
+  /** New ones, and those that changed. */
+  activated: PluginName[];
+  /** Those that were active and are not. */
+  deactivated: PluginName[];
+  /** Those that did not change. */
+  kept: PluginName[];
+  /** Why everything stayed as it was, where it did. */
+  refused?: string | null;
+  /** What is wrong in the roster and in plugins' files. */
+  problems: PluginsProblem[];
+};
+
+/** What is in use now. */
+export type Reloaded = {
+  /** How many rules. */
+  rules: number;
+  /** How many problems; `rules.check` tells them. */
+  problems: number;
+};
+
+export type RememberResult = {
+  /** Where it is remembered. */
+  context_id: ContextId;
+  /** Whether it was not there already. */
+  added: boolean;
+};
+
+export type ReplayResult = {
+  /** Which query. */
+  query_id: QueryId;
+  /** How it ended then. */
+  state: QueryState;
+  /** How many requests were recorded. */
+  recorded: number;
+  /** How many of them were made again as they were. */
+  replayed: number;
+  /** Where the first one differs, if one does. */
+  divergence?: Divergence | null;
+  /** The answer, if the replay came to it. */
+  answer?: string | null;
+};
+
+export type RepoMap = {
+  /** A line for each file, and below it one for each symbol. */
+  text: string;
+  /** How many symbols had no room. */
+  left_out: number;
+};
+
+export type Resolved = {
+  /** The text that stands there now. */
+  text: string;
+  /** Whether it is another than was cited. */
+  stale: boolean;
+};
+
+export type ResultPart = {
+  /** That part of the result. */
+  text: string;
+  /** Where the next part begins, if there is one. */
+  next?: number | null;
+};
+
+export type RewindResult = {
+  /** In which conversation. */
+  context_id: ContextId;
+  /** How many exchanges were taken back. */
+  exchanges: number;
+  /** How many tokens a model is shown of it now. */
+  tokens_used: number;
+};
+
+/** A rule in two sets. */
+export type RuleDiff = {
+  /** Which, as `plugin/id`. */
+  rule: string;
+  /** How often it fires in the set in use. */
+  before: number;
+  /** How often with the rules that were given. */
+  after: number;
+  /** About how many events it no longer fires. */
+  gone: number;
+  /** About how many events it fires that it did not fire about before. */
+  new: number;
+  /** How often it says something else. */
+  reworded: number;
+  /** Some of these events. */
+  examples: RulesDifference[];
+};
+
+/** What one rule would have done. */
+export type RuleReport = {
+  /** Which, as `plugin/id`. */
+  rule: string;
+  /** Its file. */
+  path: string;
+  /** When it is asked. */
+  trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
+  /** Whether it is one of those that were given. */
+  given: boolean;
+  /** What it does. */
+  actions: string[];
+  /** How often it would have fired. */
+  fired: number;
+  /** How often its limits would have kept it from that. */
+  suppressed: number;
+  /** How often it would have failed. */
+  failed: number;
+  /** How, for the first time. */
+  error?: string | null;
+  /** About how many events it could not be asked again. */
+  not_replayable: number;
+  /** Why. */
+  reasons: Reason[];
+  /** What it would have said, the most frequent first. */
+  messages: MessageCount[];
+  /** Some of the times that it would have fired, the latest last. */
+  examples: Firing[];
+};
+
+/** The form of a rule's file. */
+export type RuleSchema = {
+  /** A JSON Schema. */
+  schema: unknown;
+};
+
+/** A rule. */
+export type RuleShown = {
+  /** Its name everywhere, `plugin/id`. */
+  rule: string;
+  /** For people. */
+  name: string;
+  /** What it is for. */
+  description: string;
+  /** When it is asked. */
+  trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
+  /** From 1 to 1000; higher is asked earlier. */
+  priority: number;
+  /** Whether it is asked: its file says so, and you did not switch it off. */
+  enabled: boolean;
+  /** Whether you switched it off. */
+  switched_off: boolean;
+  /** Whether nobody can switch it off. */
+  core: boolean;
+  /** Where it comes from. */
+  scope: RulesScope;
+  /** Its file. */
+  path: string;
+  /** Semantic. */
+  version: string;
+  /** How often it was asked, fired and failed. */
+  liveness: Liveness;
+  /** As its file has it: condition, actions, limits, tests. */
+  definition: unknown;
+  /** The line of the file on which its condition stands. */
+  condition_line: number;
+};
+
+/** A rule in a list. */
+export type RuleSummary = {
+  /** Its name everywhere, `plugin/id`. */
+  rule: string;
+  /** For people. */
+  name: string;
+  /** What it is for. */
+  description: string;
+  /** When it is asked. */
+  trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
+  /** From 1 to 1000; higher is asked earlier. */
+  priority: number;
+  /** Whether it is asked: its file says so, and you did not switch it off. */
+  enabled: boolean;
+  /** Whether you switched it off. */
+  switched_off: boolean;
+  /** Whether nobody can switch it off. */
+  core: boolean;
+  /** Where it comes from. */
+  scope: RulesScope;
+  /** Its file. */
+  path: string;
+  /** Semantic. */
+  version: string;
+  /** How often it was asked, fired and failed. */
+  liveness: Liveness;
+};
+
+/** A rule's file as a text, wherever it is: nothing is read on behalf of whoever sends it. */
+export type RuleText = {
+  /** What to call it in messages. */
+  path: string;
+  /** The text. */
+  text: string;
+  /** The scripts that it names, by the paths by which it does. */
+  scripts?: Record<string, string>;
+};
+
+/** The rules. */
+export type Rules = {
+  /** In the order in which they are asked. */
+  rules: RuleSummary[];
+  /** How many files have an error, and so no rule or an old one. */
+  broken: number;
+};
+
+/** An event about which two sets differ. */
+export type RulesDifference = {
+  /** The event. */
+  event_id: string;
+  /** When. */
+  at: string;
+  /** What was said before; nothing where the rule did not fire. */
+  before?: string | null;
+  /** What is said now; nothing where the rule does not fire. */
+  after?: string | null;
+};
+
+/** Something wrong in a file: where, what, and the next thing to try. */
+export type RulesProblem = {
+  /** Whether the rule runs all the same. */
+  severity: ProblemSeverity;
+  /** The file. */
+  path: string;
+  /** Where in the file, if it is about a place in it. */
+  place?: Place | null;
+  /** What is wrong. */
+  message: string;
+  /** The next thing to try. */
+  hint?: string | null;
+};
+
+/** Where a rule comes from, and so what it may say of itself. */
+export type RulesScope = "bundled" | "user" | {
+  plugin: PluginName;
+} | "project";
+
+export type Said = {
+  text: string;
+};
+
+export type SchemaHashResult = {
+  /** SHA-256, in hex. */
+  hash: string;
+};
+
+/** What a principal was granted. */
+export type Scopes = HubScope[];
+
+/** A page that was found. */
+export type SearchResult = {
+  title: string;
+  url: string;
+  /** Some words of it. */
+  excerpt: string;
+};
+
+export type SearchResults = {
+  /** Best first. */
+  results: SearchResult[];
+};
+
+export type SetResult = {
+  /** What holds for the caller now. */
+  settings: Record<string, unknown>;
+};
+
+/** One thing that can be set. */
+export type SettingInfo = {
+  /** What it takes. */
+  type: SettingKind;
+  /** What holds where nobody sets it. */
+  default: unknown;
+  /** The least number. */
+  min?: number | null;
+  /** The largest number. */
+  max?: number | null;
+  /** The only texts there are; empty for any. */
+  options?: string[];
+  /** What it is for. */
+  description: string;
+  /** What holds for the caller. */
+  value: unknown;
+  /** Whether the caller set it. */
+  own: boolean;
+};
+
+/** What kind of value a setting takes. */
+export type SettingKind = "integer" | "float" | "string" | "boolean";
+
+export type SettingsResult = {
+  /** By plugin and by name. */
+  plugins: Record<string, Record<string, SettingInfo>>;
+};
+
+/** How much an event matters. */
+export type Severity = "debug" | "info" | "warning" | "error";
+
+export type ShowResult = {
+  /** Its state, with the exchanges of its window. */
+  context: OracleContext;
+  /** What it remembers, in the order it was said. */
+  decisions: KeyDecision[];
+  /** What stands for exchanges that have left the window, line by line, with where each comes
+   * from; and what is pinned. */
+  summary: SummaryLine[];
+};
+
+export type Slept = {
+  ms: number;
+};
+
+/** A citation: a range of lines, and a hash of the text that stood there. */
+export type Source = {
+  /** What it is. */
+  kind: SourceKind;
+  /** Where it is: below the project's root; `commit:` and an id; `thread:`, the thread's name, `#`
+   * and the number of the entry; or a URL. */
+  path: string;
+  /** The first line, from 1. */
+  line_start: number;
+  /** The last line. */
+  line_end: number;
+  /** SHA-256 of those lines, in hex: whoever reads them again can tell whether they changed. */
+  hash: string;
+  /** A name for people: a heading, a symbol. */
+  title?: string | null;
+};
+
+/** What a source is. */
+export type SourceKind = "note" | "code" | "text" | "commit" | "thread" | "web";
+
+export type Stats = {
+  /** How often each method that counts was called. */
+  calls: Record<string, number>;
+};
+
+/** Which threads are meant. */
+export type Status = "active" | "archived" | "all";
+
+export type Steered = {
+  /** The query that goes on with it. */
+  query_id: QueryId;
+};
+
+/** Identifies a root call and the stream of items it and everything below it emit.
+ * 
+ * Random and 122 bits wide: it cannot be guessed, and it is checked against its owner anyway. */
+export type StreamId = string;
+
+export type StreamResult = {
+  /** Flat objects, as on every wire. */
+  items: unknown[];
+  /** Where to read on. */
+  next_after: number;
+  /** How the stream ended, once it has. */
+  ended?: DoneStatus | null;
+};
+
+/** One line of a summary. */
+export type SummaryLine = {
+  /** What sort of thing it says. */
+  kind: LineKind;
+  /** What it says. */
+  text: string;
+  /** The exchanges it comes from, the oldest first; none where it comes from elsewhere. */
+  exchanges?: ExchangeId[];
+  /** The place of the latest of them in the conversation; 0 where there is none. */
+  position?: number;
+  /** How many tokens it has. */
+  tokens?: number;
+};
+
+/** What kept a rule from acting. */
+export type Suppressed = "disabled" | "switched_off" | "cooldown" | "once_per_query" | "once_per_session";
+
+export type Tag = {
+  tag: string;
+  notes: string[];
+};
+
+export type Tags = {
+  tags: Tag[];
+};
+
+/** How a test went. */
+export type Tested = {
+  /** Whose test, as `plugin/id`. */
+  rule: string;
+  /** What it shows. */
+  name: string;
+  /** The file. */
+  path: string;
+  /** Where in the file, from 1. */
+  line: number;
+  /** Why it did not pass; without it, it did. */
+  failure?: string | null;
+  /** The condition with the value of every term, where it decided otherwise than expected. */
+  explained?: string | null;
+};
+
+/** How tests went. */
+export type Tests = {
+  /** Each test, rule by rule. */
+  tests: Tested[];
+  /** How many did not pass. */
+  failed: number;
+  /** Rules that have none, as `plugin/id`. */
+  untested: string[];
+  /** What is wrong with texts that were given. */
+  problems: RulesProblem[];
+};
+
+/** An entry. */
+export type ThreadEntry = {
+  /** What cites it. */
+  source: Source;
+  /** Its number in the thread, from 1. */
+  entry: number;
+  entry_type: EntryType;
+  author: Author;
+  /** On whose behalf. */
+  user: string;
+  at: string;
+  /** The query it was written in. */
+  query?: string | null;
+  text: string;
+};
+
+/** A thread. */
+export type ThreadRef = {
+  thread_id: string;
+  archived: boolean;
+  /** How many entries it has. */
+  entries: number;
+  began: string;
+  latest: string;
+  /** The first line of the newest entry. */
+  last: string;
+};
+
+export type ThreadText = {
+  thread_id: string;
+  /** Oldest first. */
+  entries: ThreadEntry[];
+};
+
+export type Threads = {
+  /** The one with the newest entry first. */
+  threads: ThreadRef[];
+};
+
+/** One number. */
+export type Tick = {
+  n: number;
+};
+
+/** How a rule stands now. */
+export type Toggled = {
+  /** Which rule, as `plugin/id`. */
+  rule: string;
+  /** Whether it is asked. */
+  enabled: boolean;
+};
+
+export type TokenCreated = {
+  /** The token. It cannot be shown again. */
+  token: string;
+  info: TokenInfo;
+};
+
+/** What is told about a token; never the token itself. */
+export type TokenInfo = {
+  /** Its public part. */
+  id: string;
+  /** Whose it is. */
+  user: UserId;
+  /** What it is for. */
+  name: string;
+  /** What it grants. */
+  scopes: Scopes;
+  /** Since when. */
+  created_at: string;
+  /** Until when. */
+  expires_at?: string | null;
+};
+
+export type TokenRevoked = {
+  id: string;
+};
+
+export type TokensResult = {
+  tokens: TokenInfo[];
+};
+
+/** The record of a tool call: the data model's `ToolCall`, and how it ended. */
+export type ToolCallRecord = {
+  /** The model's own id for it. */
+  id: string;
+  /** The tool's name on the model's side, such as `vault_search`. */
+  name: string;
+  /** Its parameters. */
+  arguments: Record<string, unknown>;
+  /** What it answered, once it has ended. */
+  result?: string | null;
+  /** Where it is in its life. */
+  status?: ToolCallStatus;
+  /** How long it took. */
+  duration_ms?: number | null;
+  /** How it ended, more exactly than the status says. */
+  ending?: Ending | null;
+};
+
+/** Where a call is in its life. */
+export type ToolCallStatus = "pending" | "success" | "error";
+
+/** Where a tool belongs. */
+export type ToolCategory = "vault" | "thread" | "code" | "web" | "meta";
+
+/** Says that agents may use a method, and how. */
+export type ToolMark = {
+  /** Where it belongs. */
+  category: ToolCategory;
+  /** Which agents are offered it, by name. */
+  agents: string[];
+  /** Whether a person must agree to each call. */
+  approval: Approval;
+};
+
+/** How a tool ran. */
+export type ToolUsage = {
+  /** How many times it was called. */
+  calls: number;
+  /** How many of those did not succeed. */
+  failed: number;
+  /** How long it ran in all. */
+  duration_ms: number;
+  /** The tokens of its results, as the models counted them that were shown them. */
+  result_tokens: number;
+};
+
+export type Trash = {
+  /** What went last comes first. */
+  notes: GoneNote[];
+};
+
+export type TurnTrace = {
+  /** Which, from 1. */
+  turn: number;
+  /** When it had been answered. */
+  at: string;
+  /** How many messages were shown. */
+  messages: number;
+  /** What was said, where no tool was asked for, or beside that. */
+  text: string;
+  /** The tools that it asked for. */
+  calls: RecordedCall[];
+  /** What it took. */
+  usage: Usage;
+  /** What that cost, in millionths of a dollar, where it is known. */
+  cost_micros?: number | null;
+};
+
+/** The tokens of one or more answers, as the provider counted them. */
+export type Usage = {
+  /** Everything that was read, what came from a cache included. */
+  input_tokens?: number;
+  /** Everything that was written, reasoning included. */
+  output_tokens?: number;
+  /** The part of the input that came from the provider's cache. */
+  cached_input_tokens?: number;
+  /** The part of the input that the provider put into its cache. */
+  cache_write_tokens?: number;
+  /** The part of the output that was reasoning. */
+  reasoning_tokens?: number;
+};
+
+/** What to sum up by. */
+export type UsageBy = "day" | "context" | "query" | "turn" | "tool" | "path" | "model";
+
+/** Sums, and the sum of all. */
+export type UsageReport = {
+  /** What was summed up by. */
+  by: UsageBy;
+  /** The sums. */
+  rows: UsageRow[];
+  /** All of it, also what is beyond the last row. */
+  total: UsageRow;
+};
+
+/** A sum. */
+export type UsageRow = {
+  /** Of what: a day, an id, a name. */
+  key: string;
+  /** The same for people, where the key is an id. */
+  label?: string | null;
+  /** How many requests to models. */
+  requests: number;
+  /** Everything that was read, what came from a cache included. */
+  input_tokens?: number;
+  /** Everything that was written, reasoning included. */
+  output_tokens?: number;
+  /** The part of the input that came from the provider's cache. */
+  cached_input_tokens?: number;
+  /** The part of the input that the provider put into its cache. */
+  cache_write_tokens?: number;
+  /** The part of the output that was reasoning. */
+  reasoning_tokens?: number;
+  /** What those with a known price cost, in millionths of a dollar; absent where none has one. */
+  cost_micros?: number | null;
+  /** How many requests have no known price. */
+  unpriced: number;
+  /** For tools: how they ran. */
+  tool?: ToolUsage | null;
+};
+
+export type Used = {
+  path: string;
+  line: number;
+};
+
+/** Identifies a user. Cheap to clone. */
+export type UserId = string;
+
+export type VaultDifference = {
+  from?: string | null;
+  to?: string | null;
+  /** As a unified diff; empty where they are the same. */
+  diff: string;
+};
+
+/** How a rule answers. */
+export type Verdict = "fired" | "not_fired" | "suppressed" | "disabled" | "failed" | "other_trigger" | "not_replayable";
+
+/** A change with the notes it touched. */
+export type WholeChange = {
+  /** The number of the change. */
+  change: number;
+  at: string;
+  /** `write`, `move`, `delete`, `create_index`, `undo` or `restore`; `outside` for an editor or
+   * another program, `found` for what was there when the note was seen first. */
+  method: string;
+  /** None where it happened outside. */
+  author?: Author | null;
+  user?: string | null;
+  /** The query it was done in. */
+  query?: string | null;
+  /** The call, and the names it came through. */
+  call?: string | null;
+  call_path?: string | null;
+  /** The change that took this one back. */
+  undone_by?: number | null;
+  /** How many notes it touched. */
+  count: number;
+  /** They, or the first of them. */
+  notes: NoteEdit[];
+};
+
+/** A link as it stands in a note. */
+export type WrittenLink = {
+  path: string;
+  line: number;
+  target: string;
+};
+
+/** Every method of the server. */
+export interface Methods {
+  /** Lists the agents that can be delegated to. */
+  "agent.agents": {
+    params: Record<string, never>;
+    result: AgentsResult;
+    kind: "unary";
+  };
+  /** Answers a question about the project, with citations. */
+  "agent.chat": {
+    params: {
+      /** The question. */
+      message: string;
+      /** The conversation, by id or name; the default one without. */
+      context_id?: string | null;
+      /** The model, by its name in the configuration; the default one without. */
+      model?: string | null;
+      /** Whether the model is offered tools. */
+      tools?: boolean;
+    };
+    result: AgentResponse;
+    kind: "streaming";
+  };
+  /** Ends a conversation. It can still be read, exported and forked; where it was the default, the next question begins another one. */
+  "agent.close": {
+    params: {
+      /** Which one, by id or name; the default one without. */
+      context_id?: string | null;
+    };
+    result: Closed;
+    kind: "unary";
+  };
+  /** Shortens a conversation now: all but its last turns become a summary; the originals stay. */
+  "agent.compact": {
+    params: {
+      /** Which conversation, by id or name; the default one without. */
+      context_id?: string | null;
+    };
+    result: CompactResult;
+    kind: "unary";
+  };
+  /** Lists the conversations of the project, the latest first. */
+  "agent.contexts": {
+    params: {
+      /** Closed ones too. */
+      all?: boolean;
+      /** How many at most. */
+      limit?: number;
+    };
+    result: ContextsResult;
+    kind: "unary";
+  };
+  /** Begins a conversation beside the default one. */
+  "agent.create": {
+    params: {
+      /** A name that no open conversation of the project has; it can be used instead of the id. */
+      name?: string | null;
+      /** How many tokens of it a model is shown at most. */
+      token_budget?: number;
+    };
+    result: CreateResult;
+    kind: "unary";
+  };
+  /** Gives a task to another agent, which works on it alone, with tools and a prompt of its own, and reports. Use it for whole tasks of its kind; several at once run side by side. */
+  "agent.delegate": {
+    params: {
+      /** Which agent, such as `librarian`. */
+      name: string;
+      /** What it shall do. It sees nothing of this conversation, so say all that it needs. */
+      task: string;
+      /** Files that it should look at. */
+      files?: string[];
+      /** The folder that it is about. */
+      folder?: string | null;
+    };
+    result: DelegateResult;
+    kind: "unary";
+  };
+  /** Answers with a whole conversation as one document, which `agent.import` accepts. */
+  "agent.export": {
+    params: {
+      /** Which one, by id or name; the default one without. */
+      context_id?: string | null;
+    };
+    result: Archive;
+    kind: "unary";
+  };
+  /** Copies a conversation up to an exchange, to go on from there in another way. */
+  "agent.fork": {
+    params: {
+      /** Which one, by id or name; the default one without. */
+      context_id?: string | null;
+      /** The last exchange to copy, by its id or the end of it; all of them without. */
+      exchange_id?: string | null;
+      /** A name for the copy. */
+      name?: string | null;
+    };
+    result: Copied;
+    kind: "unary";
+  };
+  /** Makes a conversation from a document that `agent.export` has written. */
+  "agent.import": {
+    params: {
+      /** The document. */
+      document: Archive;
+      /** A name for the conversation, instead of the document's. */
+      name?: string | null;
+    };
+    result: Copied;
+    kind: "unary";
+  };
+  /** Pins a text in a conversation: a model is shown it word for word from now on, however often the conversation is shortened. Or releases it again. */
+  "agent.pin": {
+    params: {
+      /** What must be kept word for word. */
+      text: string;
+      /** Whether it no longer needs to be kept. */
+      release?: boolean;
+      /** In which conversation, by id or name; the default one without. */
+      context_id?: string | null;
+    };
+    result: PinResult;
+    kind: "unary";
+  };
+  /** Shows exactly what a model would be sent if a question were asked now. */
+  "agent.prompt": {
+    params: {
+      /** The question that would be asked; without one what is there already. */
+      message?: string | null;
+      /** The conversation, by id or name; the default one without. */
+      context_id?: string | null;
+      /** The model, by its name in the configuration; the default one without. */
+      model?: string | null;
+    };
+    result: PromptShown;
+    kind: "unary";
+  };
+  /** Lists the queries of a conversation and how each ended, the latest first. */
+  "agent.queries": {
+    params: {
+      /** Of which conversation, by id or name; the default one without. */
+      context_id?: string | null;
+      /** How many at most. */
+      limit?: number;
+    };
+    result: QueriesResult;
+    kind: "unary";
+  };
+  /** Reads a message of the conversation as it was said, by the number that a summary gives it. */
+  "agent.recall": {
+    params: {
+      /** The number, as a summary tells it: 12 for #12. */
+      number: number;
+      /** Where to begin, in characters. */
+      from?: number;
+      /** How many characters at most. */
+      limit?: number;
+      /** In which conversation, by id or name; without, the one that the call is made in, or the
+       * default one. */
+      context_id?: string | null;
+    };
+    result: Recalled;
+    kind: "unary";
+  };
+  /** Remembers a decision, a fact or a preference for the rest of the conversation. */
+  "agent.remember": {
+    params: {
+      /** What sort of thing it is. */
+      kind: DecisionKind;
+      /** The thing, in a sentence. */
+      text: string;
+      /** Where to remember it, by id or name; without, the conversation that the call is made in,
+       * or the default one. */
+      context_id?: string | null;
+    };
+    result: RememberResult;
+    kind: "unary";
+  };
+  /** Makes the requests of a query again, against what was recorded of it, and names the first that is not as it was. No model is asked and no tool is run. */
+  "agent.replay": {
+    params: {
+      /** Which query, by its id or the end of it. */
+      query_id: string;
+    };
+    result: ReplayResult;
+    kind: "unary";
+  };
+  /** Reads more of a result that was cut because it was too large. */
+  "agent.result": {
+    params: {
+      /** The handle, as the cut result tells it. */
+      handle: string;
+      /** Where to begin, in characters. */
+      from?: number;
+      /** How many characters at most. */
+      limit?: number;
+    };
+    result: ResultPart;
+    kind: "unary";
+  };
+  /** Takes back an exchange of a conversation and everything after it. The originals stay, and are part of an export. */
+  "agent.rewind": {
+    params: {
+      /** Which one, by id or name; the default one without. */
+      context_id?: string | null;
+      /** The first exchange to take back, by its id or the end of it. */
+      exchange_id: string;
+    };
+    result: RewindResult;
+    kind: "unary";
+  };
+  /** Tells all about a conversation: its state, what a model is shown of it, and what it remembers. */
+  "agent.show": {
+    params: {
+      /** Which one, by id or name; the default one without. */
+      context_id?: string | null;
+    };
+    result: ShowResult;
+    kind: "unary";
+  };
+  /** Says something to the model while it works on a query: it sees it before its next step. */
+  "agent.steer": {
+    params: {
+      /** What to tell the model. */
+      message: string;
+      /** The conversation, by id or name; the default one without. */
+      context_id?: string | null;
+    };
+    result: Steered;
+    kind: "unary";
+  };
+  /** Tells how a query went: its requests, its tools with their times, what was journaled of it and what plugins did. */
+  "agent.trace": {
+    params: {
+      /** Which query, by its id or the end of it. */
+      query_id: string;
+    };
+    result: AgentTraceResult;
+    kind: "unary";
+  };
+  /** Sums up what requests to models used and cost, by day, conversation, query, turn, tool, path or model. */
+  "agent.usage": {
+    params: {
+      /** What to sum up by. */
+      by?: UsageBy;
+      /** Only one conversation, by id or name. */
+      context_id?: string | null;
+      /** Only from then on. */
+      since?: string | null;
+      /** Only before then. */
+      until?: string | null;
+      /** Only this path and what is below it, such as `agent.librarian`. */
+      path?: string | null;
+      /** How many sums at most, the latest first. */
+      limit?: number;
+    };
+    result: UsageReport;
+    kind: "unary";
+  };
+  /** Tells which commit each line of a file came with, and who wrote it. */
+  "code.blame": {
+    params: {
+      /** The file, below the project's root. */
+      path: string;
+      /** The first line. */
+      from?: number;
+      /** The last line; to the end without. */
+      to?: number | null;
+    };
+    result: Blame;
+    kind: "unary";
+  };
+  /** Finds where a function, type or other symbol is defined, by its exact name. */
+  "code.find_definition": {
+    params: {
+      /** The name, such as `Hub` or `Hub::call`. */
+      symbol: string;
+      /** Only below this path. */
+      scope?: string | null;
+    };
+    result: Definitions;
+    kind: "unary";
+  };
+  /** Finds where a symbol is used, by its exact name. */
+  "code.find_references": {
+    params: {
+      /** The name. */
+      symbol: string;
+      /** How many places at most. */
+      limit?: number;
+    };
+    result: References;
+    kind: "unary";
+  };
+  /** Finds the lines of text files that match a regular expression. */
+  "code.grep": {
+    params: {
+      /** A regular expression, matched against each line. */
+      pattern: string;
+      /** Only paths that match, such as `*.rs` or `docs/**`; with `!` before it, only others. */
+      glob?: string | null;
+      /** Whether `a` also matches `A`. */
+      ignore_case?: boolean;
+      /** How many lines at most. */
+      limit?: number;
+    };
+    result: Matches;
+    kind: "unary";
+  };
+  /** Finds commits by what their messages say, best first, or lists the newest: why something was done is often told there. */
+  "code.log": {
+    params: {
+      /** A question, or words of the message; without it the newest commits come. */
+      query?: string | null;
+      /** Only commits that touched this path. */
+      path?: string | null;
+      /** How many commits at most. */
+      limit?: number;
+    };
+    result: Logged;
+    kind: "unary";
+  };
+  /** Reads a file of the project, or some lines of it. */
+  "code.read": {
+    params: {
+      /** The file, below the project's root. */
+      path: string;
+      /** The first line. */
+      from?: number;
+      /** The last line; to the end without. */
+      to?: number | null;
+    };
+    result: FileText;
+    kind: "unary";
+  };
+  /** Draws a map of the code: the files and the symbols in them that others use most, as much as fits. */
+  "code.repo_map": {
+    params: {
+      /** Only below this path. */
+      scope?: string | null;
+      /** How long the map may be, in tokens. */
+      max_tokens?: number;
+    };
+    result: RepoMap;
+    kind: "unary";
+  };
+  /** Finds the functions, types and other passages of code that answer a question, best first. */
+  "code.search": {
+    params: {
+      /** A question, or words, or names. */
+      query: string;
+      /** How many passages at most. */
+      limit?: number;
+      /** Only this language, such as `rust`. */
+      language?: string | null;
+      /** Only below this path. */
+      path?: string | null;
+    };
+    result: Passages;
+    kind: "unary";
+  };
+  /** Counts from 1, one item for each number. */
+  "echo.count": {
+    params: {
+      /** How far to count. */
+      to: number;
+      /** How long to wait before each number. */
+      delay_ms?: number;
+    };
+    result: Tick;
+    kind: "streaming";
+  };
+  /** Fails. */
+  "echo.fail": {
+    params: {
+      /** What the error says. */
+      message?: string;
+    };
+    result: Record<string, unknown>;
+    kind: "unary";
+  };
+  /** Calls itself, level below level, so that nested paths can be seen. */
+  "echo.nest": {
+    params: {
+      /** How many levels of calls to make below this one. */
+      depth: number;
+      /** How many calls to make on each level, in parallel. */
+      width?: number;
+      /** How long the innermost calls wait. */
+      delay_ms?: number;
+    };
+    result: Level;
+    kind: "streaming";
+  };
+  /** Panics, to show that only the call suffers. */
+  "echo.panic": {
+    params: Record<string, never>;
+    result: Record<string, unknown>;
+    kind: "unary";
+  };
+  /** Says it back. */
+  "echo.say": {
+    params: {
+      /** What to say back. */
+      text: string;
+    };
+    result: Said;
+    kind: "unary";
+  };
+  /** Takes its time. */
+  "echo.slow": {
+    params: {
+      /** How long to take. */
+      ms: number;
+    };
+    result: Slept;
+    kind: "unary";
+  };
+  /** Tells how often each method was called, over all starts. */
+  "echo.stats": {
+    params: Record<string, never>;
+    result: Stats;
+    kind: "unary";
+  };
+  /** Counts itself durably: when it answers, the count is stored. */
+  "echo.tally": {
+    params: Record<string, never>;
+    result: Counted;
+    kind: "unary";
+  };
+  /** Lists the calls that wait for a person's agreement: the caller's own, or everybody's with `hub:admin`. */
+  "hub.approvals": {
+    params: {
+      /** Answered ones too, not only those that wait. */
+      all?: boolean;
+      /** This one, however it stands. */
+      id?: ApprovalId | null;
+      /** How many at most. */
+      limit?: number;
+    };
+    result: ApprovalsResult;
+    kind: "unary";
+  };
+  /** Lets a waiting call go on. The first answer counts. */
+  "hub.approve": {
+    params: {
+      /** Which question. */
+      id: ApprovalId;
+      /** Why so; the caller is told. */
+      reason?: string | null;
+    };
+    result: ApprovalRecord;
+    kind: "unary";
+  };
+  /** Lists the calls that are running: the caller's own, or everybody's with `hub:admin`. */
+  "hub.calls": {
+    params: Record<string, never>;
+    result: CallsResult;
+    kind: "unary";
+  };
+  /** Stops calls, by call id, by stream, or by path prefix (in one stream or in all of the caller's), and answers with what was stopped. */
+  "hub.cancel": {
+    params: {
+      /** One call and everything below it. */
+      call_id?: string | null;
+      /** A root call and everything below it; with `path`, where to look for it. */
+      stream_id?: string | null;
+      /** Every call whose path begins so, such as `agent.librarian`. */
+      path?: string | null;
+    };
+    result: CancelResult;
+    kind: "unary";
+  };
+  /** Refuses a waiting call. The first answer counts. */
+  "hub.deny": {
+    params: {
+      /** Which question. */
+      id: ApprovalId;
+      /** Why so; the caller is told. */
+      reason?: string | null;
+    };
+    result: ApprovalRecord;
+    kind: "unary";
+  };
+  /** Tells how the hub is. */
+  "hub.health": {
+    params: Record<string, never>;
+    result: HealthResult;
+    kind: "unary";
+  };
+  /** Makes a code that signs a page in as the caller, once and within five minutes. */
+  "hub.login_code": {
+    params: Record<string, never>;
+    result: LoginCode;
+    kind: "unary";
+  };
+  /** Lists the methods the caller may use, with the schemas of their parameters and results. */
+  "hub.methods": {
+    params: {
+      /** Only this plugin's. */
+      plugin?: string | null;
+    };
+    result: MethodsResult;
+    kind: "unary";
+  };
+  /** Lists the plugins: where each is in its life, and why. */
+  "hub.plugins": {
+    params: Record<string, never>;
+    result: PluginsResult;
+    kind: "unary";
+  };
+  /** Lists the caller's projects. */
+  "hub.projects": {
+    params: Record<string, never>;
+    result: ProjectsResult;
+    kind: "unary";
+  };
+  /** Registers a directory as a project of the caller's, and answers with it. One that is registered already is answered as it is. */
+  "hub.register_project": {
+    params: {
+      /** The directory, absolute. */
+      root: string;
+    };
+    result: Project;
+    kind: "unary";
+  };
+  /** Answers with a hash of all schemas the caller may see, or of one method's: it changes exactly when they do. */
+  "hub.schema_hash": {
+    params: {
+      /** One method's schemas instead of all. */
+      method?: string | null;
+    };
+    result: SchemaHashResult;
+    kind: "unary";
+  };
+  /** Reads a page of a stream's items, running or finished, from after item `after`. */
+  "hub.stream": {
+    params: {
+      /** Which stream. */
+      stream_id: StreamId;
+      /** The last item already seen. */
+      after?: number;
+      /** How many items at most. */
+      limit?: number;
+    };
+    result: StreamResult;
+    kind: "unary";
+  };
+  /** Makes a token for a user. Its text is in this answer and nowhere else. */
+  "hub.token_create": {
+    params: {
+      /** Whose token; the user is made when there is none of the name. */
+      user: UserId;
+      /** What it is for. */
+      name: string;
+      /** What it grants, such as `vault:read`, `vault:*` or `*`. */
+      scopes: Scopes;
+      /** How many seconds it lives; for ever without. */
+      expires_in_s?: number | null;
+    };
+    result: TokenCreated;
+    kind: "unary";
+  };
+  /** Ends a token at once: one of the caller's own, or anybody's with `hub:admin`. */
+  "hub.token_revoke": {
+    params: {
+      /** The public part of the token. */
+      id: string;
+    };
+    result: TokenRevoked;
+    kind: "unary";
+  };
+  /** Lists tokens: the caller's own, or everybody's with `hub:admin`. Never their text. */
+  "hub.tokens": {
+    params: Record<string, never>;
+    result: TokensResult;
+    kind: "unary";
+  };
+  /** Reads the roster and all plugins' files anew and tells what is wrong with them, and what would be active. Nothing changes. */
+  "plugins.check": {
+    params: Record<string, never>;
+    result: ListResult;
+    kind: "unary";
+  };
+  /** Writes into the roster that a plugin is not to be active, and lets it go. */
+  "plugins.disable": {
+    params: {
+      /** Which plugin. */
+      plugin: PluginName;
+    };
+    result: PluginStatus;
+    kind: "unary";
+  };
+  /** Writes into the roster that a plugin is to be active, and activates it. */
+  "plugins.enable": {
+    params: {
+      /** Which plugin. */
+      plugin: PluginName;
+    };
+    result: PluginStatus;
+    kind: "unary";
+  };
+  /** Writes into the roster what a plugin may do in addition. */
+  "plugins.grant": {
+    params: {
+      /** Which plugin. */
+      plugin: PluginName;
+      /** What it may do, such as `prompt`, `call:vault` or `net:jira.example`. */
+      capabilities: Capability[];
+    };
+    result: PluginStatus;
+    kind: "unary";
+  };
+  /** Tells everything about a plugin: what it needs, may do, brings and can be set to. */
+  "plugins.info": {
+    params: {
+      /** Which plugin. */
+      plugin: PluginName;
+    };
+    result: InfoResult;
+    kind: "unary";
+  };
+  /** Lists the plugins: where each is in its life, and why; and what is wrong in the roster and in plugins' files. */
+  "plugins.list": {
+    params: Record<string, never>;
+    result: ListResult;
+    kind: "unary";
+  };
+  /** Lists the plugins in the order in which they are activated, with what each needs. */
+  "plugins.order": {
+    params: Record<string, never>;
+    result: OrderResult;
+    kind: "unary";
+  };
+  /** Reads the roster and all plugins' files anew, and activates what is new or changed while calls go on. A roster that cannot be read changes nothing. */
+  "plugins.reload": {
+    params: Record<string, never>;
+    result: ReloadResult;
+    kind: "unary";
+  };
+  /** Writes into the roster what a plugin may no longer do. */
+  "plugins.revoke": {
+    params: {
+      /** Which plugin. */
+      plugin: PluginName;
+      /** What it may do, such as `prompt`, `call:vault` or `net:jira.example`. */
+      capabilities: Capability[];
+    };
+    result: PluginStatus;
+    kind: "unary";
+  };
+  /** Sets a plugin's setting for the caller alone. */
+  "plugins.set": {
+    params: {
+      /** Which plugin's setting. */
+      plugin: PluginName;
+      /** Which setting. */
+      setting: string;
+      /** What it shall be for the caller. */
+      value: unknown;
+    };
+    result: SetResult;
+    kind: "unary";
+  };
+  /** Lists what can be set, with the values that hold for the caller. */
+  "plugins.settings": {
+    params: {
+      /** Only this plugin's. */
+      plugin?: PluginName | null;
+    };
+    result: SettingsResult;
+    kind: "unary";
+  };
+  /** Lists the hooks in the order in which they run, with how often they did, and what they changed, wanted or failed at of late. */
+  "plugins.trace": {
+    params: {
+      /** Only this plugin's. */
+      plugin?: PluginName | null;
+      /** How many runs at most, the latest last. */
+      limit?: number;
+    };
+    result: PluginsTraceResult;
+    kind: "unary";
+  };
+  /** Forgets what the caller set, so that what holds for everybody holds again. */
+  "plugins.unset": {
+    params: {
+      /** Which plugin's setting. */
+      plugin: PluginName;
+      /** Which setting. */
+      setting: string;
+    };
+    result: SetResult;
+    kind: "unary";
+  };
+  /** Asks rules again about everything that the journal has, oldest first, with the state that they set themselves, and tells what would have fired. Nothing is changed or delivered. */
+  "rules.backtest": {
+    params: {
+      /** No event before this. */
+      since?: string | null;
+      /** No event after this. */
+      until?: string | null;
+      /** Rules to try in the places of those with the same names, or beside them. Without any it is
+       * the rules in use. */
+      rules?: RuleText[];
+      /** How many firings of each rule are told in full. */
+      examples?: number;
+    };
+    result: Backtest;
+    kind: "streaming";
+  };
+  /** Tells what is wrong with the rules' files, or with a text that might be one. */
+  "rules.check": {
+    params: {
+      /** A rule's text to check in place of the files. One with a script cannot be checked so. */
+      text?: string | null;
+      /** What to call the text in messages. */
+      path?: string | null;
+    };
+    result: Checked;
+    kind: "unary";
+  };
+  /** Switches a rule off for you, at once and for good. A core rule stays on. */
+  "rules.disable": {
+    params: {
+      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule: string;
+    };
+    result: Toggled;
+    kind: "unary";
+  };
+  /** Names rules that are broken, never ran, can never fire, fail, or whose tests do not pass. */
+  "rules.doctor": {
+    params: Record<string, never>;
+    result: CheckUp;
+    kind: "unary";
+  };
+  /** Switches a rule on again that you have switched off. */
+  "rules.enable": {
+    params: {
+      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule: string;
+    };
+    result: Toggled;
+    kind: "unary";
+  };
+  /** Tells why a rule fired or did not: the value of every term of its condition, and what kept it from acting. The rule is asked as it is now, about what the journal has. */
+  "rules.explain": {
+    params: {
+      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule: string;
+      /** About this event. */
+      event?: string | null;
+      /** About the events of this query: its id, or the beginning or the end of it. */
+      query?: string | null;
+      /** About so many events at most, the newest. Without more it is about the last one. */
+      limit?: number;
+    };
+    result: Explained;
+    kind: "unary";
+  };
+  /** Lists the rules that are in use here, in the order in which they are asked. */
+  "rules.list": {
+    params: {
+      /** Only those of this trigger. */
+      trigger?: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end" | null;
+    };
+    result: Rules;
+    kind: "unary";
+  };
+  /** Lists what your rules did, the newest first: those that fired and those that failed. */
+  "rules.log": {
+    params: {
+      /** Only of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule?: string | null;
+      /** Only those that failed. */
+      failed?: boolean;
+      /** At most so many. */
+      limit?: number;
+    };
+    result: Executions;
+    kind: "unary";
+  };
+  /** Looks at all files now. Without this they are looked at several times a second. */
+  "rules.reload": {
+    params: Record<string, never>;
+    result: Reloaded;
+    kind: "unary";
+  };
+  /** The JSON Schema of a rule's file, for editors. */
+  "rules.schema": {
+    params: Record<string, never>;
+    result: RuleSchema;
+    kind: "unary";
+  };
+  /** Shows everything about a rule. */
+  "rules.show": {
+    params: {
+      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule: string;
+    };
+    result: RuleShown;
+    kind: "unary";
+  };
+  /** Runs the tests that rules bring with them: of all rules in use here, of one, or of a text. */
+  "rules.test": {
+    params: {
+      /** Only of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule?: string | null;
+      /** Texts of rules to test in place of those in use. */
+      texts?: RuleText[];
+    };
+    result: Tests;
+    kind: "unary";
+  };
+  /** Brings the index of the project in step with its files, and tells what changed. */
+  "search.index": {
+    params: {
+      /** Go on, and tell of every change as it is taken in, until cancelled. */
+      watch?: boolean;
+    };
+    result: IndexSummary;
+    kind: "streaming";
+  };
+  /** Finds the passages of notes, threads, code and other text that answer a question, best first. */
+  "search.query": {
+    params: {
+      /** A question, or words. */
+      query: string;
+      /** How many passages at most. */
+      limit?: number;
+      /** Only these kinds; all without. */
+      kinds?: SourceKind[];
+    };
+    result: Passages;
+    kind: "unary";
+  };
+  /** Turns a citation back into text, and tells whether it changed since. */
+  "search.resolve": {
+    params: {
+      source: Source;
+    };
+    result: Resolved;
+    kind: "unary";
+  };
+  /** Tells how large the index of the project is, and whether its files are sound; that reads all of it. */
+  "search.status": {
+    params: Record<string, never>;
+    result: IndexStatus;
+    kind: "unary";
+  };
+  /** Puts a thread away: nothing more is written to it, and lists leave it out. It is still read and found. */
+  "thread.archive": {
+    params: {
+      /** The thread. */
+      thread_id: string;
+      /** False to bring it back. */
+      archived?: boolean;
+    };
+    result: Threads;
+    kind: "unary";
+  };
+  /** Lists the threads of the project, the one with the newest entry first. */
+  "thread.list": {
+    params: {
+      /** Which threads. */
+      status?: Status;
+    };
+    result: Threads;
+    kind: "unary";
+  };
+  /** Writes an entry at the end of a thread: a thought, a decision with its reasons, something that was found out, or what follows from it. The first entry makes the thread. */
+  "thread.push": {
+    params: {
+      /** The thread, such as `auth-rework`; it is made where there is none. */
+      thread_id: string;
+      /** What to write, in Markdown. */
+      content: string;
+      /** What it is. */
+      entry_type?: EntryType;
+    };
+    result: Pushed;
+    kind: "unary";
+  };
+  /** Reads the newest entries of a thread, oldest first. */
+  "thread.read": {
+    params: {
+      /** The thread. */
+      thread_id: string;
+      /** How many entries at most, the newest of them. */
+      limit?: number;
+      /** Only entries before this number. */
+      before?: number | null;
+    };
+    result: ThreadText;
+    kind: "unary";
+  };
+  /** Turns a citation of an entry back into text. */
+  "thread.resolve": {
+    params: {
+      source: Source;
+    };
+    result: Resolved;
+    kind: "unary";
+  };
+  /** Finds the entries of threads that answer a question, best first: what was decided, and why. */
+  "thread.seek": {
+    params: {
+      /** A question, or words. */
+      query: string;
+      /** How many passages at most. */
+      limit?: number;
+    };
+    result: Passages;
+    kind: "unary";
+  };
+  /** Lists the notes that link to a note. */
+  "vault.backlinks": {
+    params: {
+      /** The note, below the project's root. */
+      path: string;
+    };
+    result: Backlinks;
+    kind: "unary";
+  };
+  /** Tells the newest changes of all notes, or those of one query. */
+  "vault.changes": {
+    params: {
+      /** Only those of this query, or of this call and those below it. */
+      query?: string | null;
+      /** How many changes at most. */
+      limit?: number;
+    };
+    result: Changes;
+    kind: "unary";
+  };
+  /** Writes a list of the notes of a folder and those below it, as its `index.md`. In an index that is there only the list is replaced. */
+  "vault.create_index": {
+    params: {
+      /** The folder whose notes are listed, in its `index.md`; empty for all of the vault. */
+      folder: string;
+      /** The heading of a new index; the folder's name without. */
+      title?: string | null;
+      /** Show the beginning of each note, too. */
+      include_summaries?: boolean;
+    };
+    result: Done;
+    kind: "unary";
+  };
+  /** Deletes a note. It stays in the trash, from where it can be brought back. */
+  "vault.delete": {
+    params: {
+      /** The note, below the project's root. */
+      path: string;
+      /** Delete only if the note is this version. */
+      if_version?: string | null;
+    };
+    result: Done;
+    kind: "unary";
+  };
+  /** Tells what is other between two versions of a note, as a unified diff. */
+  "vault.diff": {
+    params: {
+      /** The note, below the project's root. */
+      path: string;
+      /** A version of it; the one before `to` without. */
+      from?: string | null;
+      /** Another version; what is there now without. */
+      to?: string | null;
+    };
+    result: VaultDifference;
+    kind: "unary";
+  };
+  /** Tells how the notes are linked, and which links lead nowhere. */
+  "vault.graph": {
+    params: Record<string, never>;
+    result: Graph;
+    kind: "unary";
+  };
+  /** Tells what happened to a note: when, by whom and in which query, newest first. */
+  "vault.history": {
+    params: {
+      /** The note, below the project's root; one that is gone has a history, too. */
+      path: string;
+      /** How many changes at most. */
+      limit?: number;
+    };
+    result: History;
+    kind: "unary";
+  };
+  /** Lists the notes of a folder and everything below it. */
+  "vault.list": {
+    params: {
+      /** The folder; all of the project without. */
+      folder?: string | null;
+    };
+    result: Notes;
+    kind: "unary";
+  };
+  /** Moves or renames a note. Every link to it, and every link in it, leads where it did. */
+  "vault.move": {
+    params: {
+      /** Where the note is. */
+      old_path: string;
+      /** Where it shall be. */
+      new_path: string;
+      /** Move only if the note is this version. */
+      if_version?: string | null;
+    };
+    result: Done;
+    kind: "unary";
+  };
+  /** Reads a note, or a version of one that was. */
+  "vault.read": {
+    params: {
+      /** The note, below the project's root. */
+      path: string;
+      /** A version of it, as `vault.history` names them; what is there now without. */
+      version?: string | null;
+    };
+    result: NoteText;
+    kind: "unary";
+  };
+  /** Finds the passages of notes that answer a question, best first. */
+  "vault.search": {
+    params: {
+      /** A question, or words. */
+      query: string;
+      /** How many passages at most. */
+      limit?: number;
+    };
+    result: Passages;
+    kind: "unary";
+  };
+  /** Lists the tags, with the notes that have them. */
+  "vault.tags": {
+    params: Record<string, never>;
+    result: Tags;
+    kind: "unary";
+  };
+  /** Lists the notes that are gone; `vault.undo` brings one back. */
+  "vault.trash": {
+    params: {
+      /** How many notes at most. */
+      limit?: number;
+    };
+    result: Trash;
+    kind: "unary";
+  };
+  /** Takes changes back: the newest one of a note, one by its number, or all of a query as one step; or brings back a version of a note. What somebody changed since is never written over. */
+  "vault.undo": {
+    params: {
+      /** Take back the newest change of this note, in all notes it touched. */
+      path?: string | null;
+      /** With `path`: bring back this version of it instead. */
+      version?: string | null;
+      /** Take back everything that was changed in this query, as one step. */
+      query?: string | null;
+      /** Take back this change. */
+      change?: number | null;
+    };
+    result: Done;
+    kind: "unary";
+  };
+  /** Writes a note: makes it, or puts a new text in the place of what it says. Its frontmatter is kept unless the text brings its own. What it was stays in its history, and can be undone. */
+  "vault.write": {
+    params: {
+      /** The note, below the project's root; it is made where there is none. */
+      path: string;
+      /** The text. Frontmatter that is there is kept, unless this begins with its own. */
+      body: string;
+      /** Becomes a heading where the text begins with none. */
+      title?: string | null;
+      /** Write only if the note is this version, as `vault.read` tells it; `none` if there must be no
+       * note yet. */
+      if_version?: string | null;
+    };
+    result: Done;
+    kind: "unary";
+  };
+  /** Fetches a page of the web as Markdown, with its title and where it came from. */
+  "web.fetch": {
+    params: {
+      /** The whole URL of a page, with `http` or `https`. */
+      url: string;
+      /** How many tokens of it at most, roughly. */
+      max_tokens?: number;
+    };
+    result: FetchedPage;
+    kind: "unary";
+  };
+  /** Turns a citation of a page back into the text that was fetched. */
+  "web.resolve": {
+    params: {
+      source: Source;
+    };
+    result: Resolved;
+    kind: "unary";
+  };
+  /** Searches the web, where a search is configured. */
+  "web.search": {
+    params: {
+      /** What to look for. */
+      query: string;
+      /** How many results at most. */
+      limit?: number;
+    };
+    result: SearchResults;
+    kind: "unary";
+  };
+}

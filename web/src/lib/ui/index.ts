@@ -1,0 +1,21 @@
+/** The parts that views are made of. */
+export { default as Badge } from "./Badge.svelte";
+export { default as Button } from "./Button.svelte";
+export { default as CodeView } from "./CodeView.svelte";
+export { default as CopyButton } from "./CopyButton.svelte";
+export { default as Dialog } from "./Dialog.svelte";
+export { default as EmptyState } from "./EmptyState.svelte";
+export { default as ErrorState } from "./ErrorState.svelte";
+export { default as Field } from "./Field.svelte";
+export { default as Icon } from "./Icon.svelte";
+export { default as Keys } from "./Keys.svelte";
+export { default as Markdown } from "./Markdown.svelte";
+export { default as Meter } from "./Meter.svelte";
+export { default as Page } from "./Page.svelte";
+export { default as SchemaForm } from "./SchemaForm.svelte";
+export { default as Skeleton } from "./Skeleton.svelte";
+export { default as Sparkline } from "./Sparkline.svelte";
+export { default as Switch } from "./Switch.svelte";
+export { default as Table } from "./Table.svelte";
+export { default as Tabs } from "./Tabs.svelte";
+export { default as Tree } from "./Tree.svelte";

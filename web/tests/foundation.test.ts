@@ -1,0 +1,132 @@
+import { App, expect, test } from "./support/test.ts";
+import { Server } from "./support/server.ts";
+
+test("a link signs a browser in, once", async ({ page, server }) => {
+  const link = server.link();
+  await page.goto(link);
+  await expect(page.getByRole("navigation", { name: "Views" })).toBeVisible();
+  await expect(page).not.toHaveURL(/code=/);
+
+  const other = await page.context().browser()?.newContext();
+  const stranger = await other?.newPage();
+  await stranger?.goto(link);
+  await expect(stranger?.getByRole("heading", { name: "That link is used up" }) as never).toBeVisible();
+  await expect(stranger?.getByText("dodona open") as never).toBeVisible();
+  await other?.close();
+});
+
+test("a browser that is not signed in is told what to run", async ({ page, server }) => {
+  await page.goto(server.url);
+  await expect(page.getByRole("heading", { name: "This browser is not signed in" })).toBeVisible();
+  await expect(page.getByText("dodona open")).toBeVisible();
+});
+
+test("a session that is revoked ends on the page by itself", async ({ page, server }) => {
+  const app = new App(page, server);
+  await app.signIn();
+  await expect(page.getByText("Connected")).toBeVisible();
+  const { tokens } = await server.call<{ tokens: { id: string; name: string }[] }>("hub.tokens");
+  const sessions = tokens.filter((token) => token.name !== "local");
+  const latest = sessions.at(-1);
+  expect(latest).toBeDefined();
+  await server.call("hub.token_revoke", { id: latest?.id });
+  await expect(page.getByRole("heading", { name: "Your session has ended" })).toBeVisible();
+});
+
+test("the palette finds and runs a command", async ({ app }) => {
+  const { page } = app;
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.getByRole("combobox", { name: "Find a command" }).fill("trace");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/#\/trace/);
+  await expect(page.getByRole("heading", { name: "Trace", level: 1 })).toBeVisible();
+});
+
+test("the overview on ? lists the keys, and they work", async ({ app }) => {
+  const { page } = app;
+  await page.getByRole("main").focus();
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await expect(dialog.getByText("Go to Trace")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(dialog).toBeHidden();
+  await page.getByRole("main").focus();
+  await page.keyboard.press("g");
+  await page.keyboard.press("t");
+  await expect(page).toHaveURL(/#\/trace/);
+});
+
+test("light and dark can be chosen, and the choice lasts", async ({ app }) => {
+  const { page } = app;
+  await page.getByRole("button", { name: "Dark colours" }).click();
+  await page.reload();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.getByRole("button", { name: "Light colours" }).click();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "light");
+});
+
+test("the keyboard can skip the navigation", async ({ app }) => {
+  const { page } = app;
+  await page.reload();
+  await page.getByRole("navigation", { name: "Views" }).waitFor();
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("button", { name: "Skip to the content" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("main")).toBeFocused();
+});
+
+test("a server that goes away is told, and the page goes on when it is back", async ({ page }) => {
+  const server = await Server.start();
+  try {
+    const app = new App(page, server);
+    await app.signIn();
+    await expect(page.getByText("Connected")).toBeVisible();
+    await server.kill();
+    await expect(page.getByText("The server does not answer", { exact: false })).toBeVisible();
+    await server.up();
+    await expect(page.getByText("Connected")).toBeVisible();
+  } finally {
+    await server.stop();
+  }
+});
+
+test("the first load is at most 250 kB, compressed", async ({ page, server }) => {
+  const app = new App(page, server);
+  await app.signIn();
+  await page.getByRole("main").waitFor();
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.enable");
+  await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+  let bytes = 0;
+  session.on("Network.loadingFinished", (event) => {
+    bytes += event.encodedDataLength;
+  });
+  await page.reload({ waitUntil: "networkidle" });
+  expect(bytes).toBeGreaterThan(10_000);
+  expect(bytes).toBeLessThan(250_000);
+});
+
+test("no view has a serious finding of axe-core, light or dark, on a desk or a phone", async ({ app }) => {
+  const { page } = app;
+  const views = await page.getByRole("navigation", { name: "Views" }).getByRole("link").evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
+  expect(views.length).toBeGreaterThan(0);
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    for (const view of views) {
+      await app.open(view);
+      await page.waitForLoadState("networkidle");
+      expect(await app.findings(), `${view} ${scheme}`).toEqual([]);
+    }
+  }
+});
+
+test("nothing is wider than a phone", async ({ app }) => {
+  const { page } = app;
+  await page.setViewportSize({ width: 390, height: 844 });
+  const views = await page.getByRole("navigation", { name: "Views" }).getByRole("link").evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
+  for (const view of views) {
+    await app.open(view);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width, view).toBeLessThanOrEqual(390);
+  }
+});

@@ -1,0 +1,97 @@
+/** A model that says what a test tells it to, over OpenAI's protocol. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface Message {
+  role: "system" | "user" | "assistant" | "tool";
+  content: string | null;
+}
+
+/** What the model was sent. */
+export interface Request {
+  messages: Message[];
+  model: string;
+}
+
+/** One answer: texts as they are streamed, tools it wants, and things to wait for in between. */
+export type Step =
+  | { text: string }
+  | { tool: string; arguments: Record<string, unknown> }
+  | { wait: Promise<unknown> };
+
+export type Reply = Step[] | ((request: Request) => Step[]);
+
+export class Model {
+  readonly requests: Request[] = [];
+  private readonly replies: Reply[] = [];
+  private constructor(
+    private readonly server: Server,
+    readonly url: string,
+  ) {}
+
+  static async start(): Promise<Model> {
+    let model: Model | undefined;
+    const server = createServer((request, response) => void model?.answer(request, response));
+    await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+    model = new Model(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
+    return model;
+  }
+
+  /** What it says next, in this order. With nothing left it says "ok". */
+  says(...replies: Reply[]): void {
+    this.replies.push(...replies);
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((done) => this.server.close(done));
+  }
+
+  private async answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    if (!incoming.url?.endsWith("/chat/completions")) {
+      response.writeHead(200, { "content-type": "application/json" }).end('{"data":[]}');
+      return;
+    }
+    const request = JSON.parse(Buffer.concat(chunks).toString()) as Request;
+    this.requests.push(request);
+    const reply = this.replies.shift() ?? [{ text: "ok" }];
+    const steps = typeof reply === "function" ? reply(request) : reply;
+    response.on("error", () => {});
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    await this.stream(response, steps);
+  }
+
+  private async stream(response: ServerResponse, steps: Step[]): Promise<void> {
+    const send = (delta: unknown, finish: string | null = null) => {
+      const event = { id: "1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }] };
+      if (!response.destroyed) response.write(`data: ${JSON.stringify(event)}\n\n`);
+    };
+    let tools = 0;
+    send({ role: "assistant", content: "" });
+    for (const step of steps) {
+      if ("wait" in step) await step.wait;
+      else if ("text" in step) send({ content: step.text });
+      else {
+        const called = { name: step.tool, arguments: JSON.stringify(step.arguments) };
+        send({ tool_calls: [{ index: tools, id: `call_${this.requests.length}_${tools}`, type: "function", function: called }] });
+        tools += 1;
+      }
+    }
+    send({}, tools > 0 ? "tool_calls" : "stop");
+    const usage = { prompt_tokens: 1_200, completion_tokens: 80, total_tokens: 1_280 };
+    if (response.destroyed) return;
+    response.write(`data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", choices: [], usage })}\n\n`);
+    response.end("data: [DONE]\n\n");
+  }
+}
+
+/** Something that a test lets happen when it wants to. */
+export function gate(): { passed: Promise<void>; open: () => void } {
+  let open = () => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}
