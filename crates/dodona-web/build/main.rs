@@ -59,5 +59,6 @@ fn variable(name: &str) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str) {
-    fs::write(path, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+    fs::write(path, text)
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
 }

@@ -55,7 +55,9 @@ fn run(command: &mut Command, web: &Path) -> Result<(), String> {
         .current_dir(web)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("`{name}` could not be run ({error}); Node 20.19 or newer has it"))?;
+        .map_err(|error| {
+            format!("`{name}` could not be run ({error}); Node 20.19 or newer has it")
+        })?;
     if output.status.success() {
         return Ok(());
     }

@@ -26,7 +26,8 @@ pub(crate) fn source(built: Result<PathBuf, String>, out: &Path) -> String {
 }
 
 fn entry(text: &mut String, name: &str, path: &Path, files: &BTreeMap<String, PathBuf>) {
-    let body = fs::read(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+    let body =
+        fs::read(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
     let packed = |ending: &str| match files.get(&format!("{name}.{ending}")) {

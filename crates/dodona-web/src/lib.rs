@@ -92,7 +92,9 @@ mod tests {
     fn what_the_index_refers_to_is_there() {
         let index = String::from_utf8_lossy(index().plain);
         let references = index.split("=\"/").skip(1);
-        let paths: Vec<&str> = references.filter_map(|rest| rest.split('"').next()).collect();
+        let paths: Vec<&str> = references
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
         assert!(!paths.is_empty(), "{index}");
         for path in paths {
             assert!(file(path).is_some(), "{path}");
@@ -117,7 +119,11 @@ mod tests {
             .filter(|file| file.is_immutable() && file.content_type().starts_with("text/"));
         for file in text.filter(|file| file.plain.len() > 1024) {
             let packed = file.brotli.map(<[u8]>::len);
-            assert!(packed.is_some_and(|packed| packed < file.plain.len()), "{}", file.path);
+            assert!(
+                packed.is_some_and(|packed| packed < file.plain.len()),
+                "{}",
+                file.path
+            );
         }
     }
 }

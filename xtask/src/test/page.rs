@@ -9,7 +9,13 @@ use crate::process::{cargo, command, output, run, workspace_root};
 
 /// Builds the program as the other tests have, so that nothing is compiled twice, and lets npm do the rest.
 pub(super) fn run_tests() -> Result<()> {
-    run(&mut cargo(&["test", "--workspace", "--no-run", "--test", "cli"]))?;
+    run(&mut cargo(&[
+        "test",
+        "--workspace",
+        "--no-run",
+        "--test",
+        "cli",
+    ]))?;
     if !is_installed(&workspace_root().join("web")) {
         run(&mut npm(&["ci", "--no-audit", "--no-fund"]))?;
     }

@@ -22,7 +22,10 @@ async fn the_page_allows_nothing_inline_and_nothing_from_elsewhere() {
     let server = Server::start().await;
     let page = get(&server, "/", &[]).await;
     assert_eq!(page.status, 200);
-    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
     assert_eq!(page.header("cache-control"), Some("no-cache"));
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
@@ -50,7 +53,11 @@ async fn every_file_of_the_page_is_served_in_the_smallest_form_a_browser_reads()
     let cases = [
         ("", None, file.plain),
         ("identity", None, file.plain),
-        ("gzip", file.gzip.map(|_| "gzip"), file.gzip.unwrap_or(file.plain)),
+        (
+            "gzip",
+            file.gzip.map(|_| "gzip"),
+            file.gzip.unwrap_or(file.plain),
+        ),
         (
             "gzip, deflate, br",
             file.brotli.map(|_| "br"),
@@ -93,7 +100,13 @@ async fn a_browser_that_has_a_file_gets_it_no_second_time() {
 #[tokio::test]
 async fn what_is_no_file_of_the_page_is_not_found() {
     let server = Server::start().await;
-    for path in ["/nothing", "/assets/", "/assets/../index.html", "//index.html/", "/%69ndex.html"] {
+    for path in [
+        "/nothing",
+        "/assets/",
+        "/assets/../index.html",
+        "//index.html/",
+        "/%69ndex.html",
+    ] {
         let response = get(&server, path, &[]).await;
         assert_eq!(response.status, 404, "{path}");
         assert_eq!(
@@ -112,7 +125,11 @@ async fn a_browser_with_a_used_link_comes_to_the_page_and_a_program_gets_the_err
     for path in ["/login?code=guessed", "/login"] {
         let page = get(&server, path, &[html]).await;
         let to = page.header("location");
-        assert_eq!((page.status, to), (303, Some("/#/signed-out?why=link")), "{path}");
+        assert_eq!(
+            (page.status, to),
+            (303, Some("/#/signed-out?why=link")),
+            "{path}"
+        );
         assert_eq!(page.header("cache-control"), Some("no-store"));
         assert_eq!(page.header("set-cookie"), None);
     }
