@@ -479,6 +479,31 @@ export type Ending = "success" | "error" | "timeout" | "denied" | "cancelled" | 
 /** What an entry is. */
 export type EntryType = "thought" | "decision" | "research" | "insight";
 
+/** An immutable fact, such as `tool.call.success`. On the bus and in the journal. */
+export type Event = {
+  /** Tells copies of one event from two alike; sorts by time. */
+  id: string;
+  /** What happened, dotted. */
+  type: string;
+  /** Who says so: a plugin's name. */
+  source: string;
+  /** How much it matters. */
+  severity: Severity;
+  /** Particulars; an object, or null. */
+  payload: unknown;
+  /** When. */
+  timestamp: string;
+  /** On whose behalf. */
+  user?: UserId | null;
+  /** In which project. */
+  project?: ProjectId | null;
+  /** In which call. */
+  call?: CallId | null;
+  /** The types of the events that led to this one, the first of them first: a plugin that was
+   * told of an event published the next. */
+  causes?: string[];
+};
+
 /** What became of an event. */
 export type EventExplained = {
   event_id: string;
@@ -839,6 +864,23 @@ export type LogEntry = {
   score?: number | null;
 };
 
+/** How much a line matters. */
+export type LogLevel = "debug" | "info" | "warning" | "error";
+
+/** One line. */
+export type LogLine = {
+  /** Counts from 1 and has no gaps, also beyond what is kept. */
+  number: number;
+  /** When it was written. */
+  at: string;
+  /** How much it matters. */
+  level: LogLevel;
+  /** Which part of the plugin it comes from, such as `stderr` or a method's name. */
+  part: string;
+  /** The text, one line of it. */
+  text: string;
+};
+
 export type Logged = {
   /** Best first where there was a question, newest first otherwise. */
   commits: LogEntry[];
@@ -847,6 +889,11 @@ export type Logged = {
 export type LoginCode = {
   /** Goes into `/login?code=…`. */
   code: string;
+};
+
+export type LogsResult = {
+  /** Oldest first. */
+  lines: LogLine[];
 };
 
 export type Match = {
@@ -1249,6 +1296,14 @@ export type Recalled = {
   text: string;
   /** Where the next part begins, if there is one. */
   next?: number | null;
+};
+
+/** What happened lately. */
+export type RecentResult = {
+  /** The newest first. */
+  events: Event[];
+  /** Whether there are older ones. */
+  more: boolean;
 };
 
 /** A tool as it ran. */
@@ -2367,6 +2422,18 @@ export interface Methods {
     result: Counted;
     kind: "unary";
   };
+  /** Lists your latest events, the newest first: those that rules and plugins emitted, or those of a type. In a project, those of the project. */
+  "events.recent": {
+    params: {
+      /** Events of this type and below, such as `custom.release` or `tool.call`; an empty text is
+       * every type. */
+      type?: string;
+      /** At most so many. */
+      limit?: number;
+    };
+    result: RecentResult;
+    kind: "unary";
+  };
   /** Lists the calls that wait for a person's agreement: the caller's own, or everybody's with `hub:admin`. */
   "hub.approvals": {
     params: {
@@ -2563,6 +2630,17 @@ export interface Methods {
   "plugins.list": {
     params: Record<string, never>;
     result: ListResult;
+    kind: "unary";
+  };
+  /** Reads what a plugin from outside said of late, and how it went with it: its own lines, and what its process wrote. They are kept while the server runs. */
+  "plugins.logs": {
+    params: {
+      /** Which plugin's. */
+      plugin: PluginName;
+      /** How many lines at most, the latest last. */
+      limit?: number;
+    };
+    result: LogsResult;
     kind: "unary";
   };
   /** Lists the plugins in the order in which they are activated, with what each needs. */
