@@ -45,6 +45,7 @@ mod json;
 mod layout;
 mod limits;
 mod lower;
+mod memo;
 mod meter;
 mod methods;
 mod object;
@@ -61,5 +62,6 @@ mod value;
 
 pub use error::{ErrorKind, Place, TemplateError};
 pub use limits::Limits;
+pub use memo::Memo;
 pub use object::{Field, Object};
 pub use template::Template;

@@ -1,6 +1,7 @@
 //! Rendering: walks the program's statements.
 
 use crate::error::{Fault, Result};
+use crate::memo::{Key, Memo};
 use crate::meter::Meter;
 use crate::object::Object;
 use crate::program::{Apply, Block, For, Macro, Name, Program, SetBlock, Stmt, Target};
@@ -89,6 +90,32 @@ impl<'v> Run<'v> {
     pub(crate) fn render(mut self, room: usize) -> Result<String> {
         self.output.reserve(room.min(MOST_ROOM));
         self.block(&self.program.body)?;
+        Ok(self.output)
+    }
+
+    /// Renders statements that do not depend on each other, each with its key if it has one.
+    pub(crate) fn render_with(
+        mut self,
+        room: usize,
+        keys: &[Option<Key>],
+        memo: &mut Memo,
+    ) -> Result<String> {
+        self.output.reserve(room.min(MOST_ROOM));
+        let program = self.program;
+        for (statement, key) in program.body.iter().zip(keys) {
+            let Some(key) = key else {
+                self.statement(statement)?;
+                continue;
+            };
+            if let Some(known) = memo.get(key) {
+                self.meter.steps(1)?;
+                self.push(known)?;
+                continue;
+            }
+            let before = self.output.len();
+            self.statement(statement)?;
+            memo.add(key, &self.output[before..]);
+        }
         Ok(self.output)
     }
 

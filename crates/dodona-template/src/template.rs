@@ -6,6 +6,7 @@ use crate::error::TemplateError;
 use crate::json::to_json;
 use crate::limits::Limits;
 use crate::lower;
+use crate::memo::{self, Key, Memo};
 use crate::meter::Meter;
 use crate::object::Object;
 use crate::program::{Program, Stmt};
@@ -18,6 +19,8 @@ use crate::{ErrorKind, error::Fault};
 pub struct Template {
     source: Box<str>,
     program: Program,
+    /// What of it other templates may have said already.
+    keys: Box<[Option<Key>]>,
 }
 
 impl Template {
@@ -37,8 +40,10 @@ impl Template {
             return Err(Fault::new(ErrorKind::Limit, message).into_error(source));
         }
         let program = shape::check(source, limits).and_then(|()| lower::compile(source));
+        let program = program.map_err(|fault| fault.into_error(source))?;
         Ok(Self {
-            program: program.map_err(|fault| fault.into_error(source))?,
+            keys: memo::keys(&program),
+            program,
             source: source.into(),
         })
     }
@@ -62,6 +67,25 @@ impl Template {
     pub fn render(&self, context: &dyn Object, limits: &Limits) -> Result<String, TemplateError> {
         let run = Run::new(&self.program, context, Meter::new(*limits));
         let text = run.render(self.source.len());
+        text.map_err(|fault| fault.into_error(&self.source))
+    }
+
+    /// As [`render`](Self::render), with what other templates made of the same context.
+    ///
+    /// # Errors
+    ///
+    /// As [`render`](Self::render).
+    pub fn render_with(
+        &self,
+        context: &dyn Object,
+        limits: &Limits,
+        memo: &mut Memo,
+    ) -> Result<String, TemplateError> {
+        if self.keys.is_empty() {
+            return self.render(context, limits);
+        }
+        let run = Run::new(&self.program, context, Meter::new(*limits));
+        let text = run.render_with(self.source.len(), &self.keys, memo);
         text.map_err(|fault| fault.into_error(&self.source))
     }
 

@@ -409,12 +409,19 @@ impl Sources {
         };
         let usual = || format!("plugins/{}.toml", candidate.name);
         let relative = entry.config_file.clone().unwrap_or_else(usual);
+        // Who is always active is so with a file that is wrong, too: then without it.
+        let is_essential = self.is_essential(&candidate.name);
         let path = match files::below(dir, &relative) {
             Ok(path) => path,
+            Err(reason) if is_essential => {
+                candidate.problems.push(self.of_roster(reason));
+                return;
+            }
             Err(reason) => return candidate.refuse(PluginState::Failed, reason),
         };
         match configure::read(&path, &manifest.settings) {
             Ok(configured) => candidate.configured = configured,
+            Err(problems) if is_essential => candidate.problems.extend(problems),
             Err(problems) => candidate.faulty(problems),
         }
         candidate.config_file = Some(path);

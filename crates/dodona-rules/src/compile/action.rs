@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use dodona_plugin::reading::Reading;
 use dodona_proto::{Effect, Notification};
-use dodona_template::{Limits, Object, Template, TemplateError};
+use dodona_template::{Limits, Memo, Object, Template, TemplateError};
 use serde_json::{Map, Value};
 
 use crate::engine::Decision;
@@ -101,9 +101,9 @@ impl Compiler<'_, '_, '_> {
 
 impl Pattern {
     /// The text of a message.
-    fn render(&self, page: &dyn Object) -> Result<String, TemplateError> {
+    fn render(&self, page: &dyn Object, memo: &mut Memo) -> Result<String, TemplateError> {
         match self {
-            Self::Text(template) => template.render(page, &LIMITS),
+            Self::Text(template) => template.render_with(page, &LIMITS, memo),
             _ => Ok(String::new()),
         }
     }
@@ -129,7 +129,11 @@ impl Pattern {
 
 impl Prepared {
     /// The action with its texts rendered.
-    pub(crate) fn render(&self, page: &dyn Object) -> Result<Decision, TemplateError> {
+    pub(crate) fn render(
+        &self,
+        page: &dyn Object,
+        memo: &mut Memo,
+    ) -> Result<Decision, TemplateError> {
         let action = match &self.action {
             Action::NotifySelf {
                 category,
@@ -137,13 +141,13 @@ impl Prepared {
                 deliver_at,
                 ..
             } => Action::NotifySelf {
-                message: self.pattern.render(page)?,
+                message: self.pattern.render(page, memo)?,
                 category: *category,
                 priority: *priority,
                 deliver_at: *deliver_at,
             },
             Action::Log { level, .. } => Action::Log {
-                message: self.pattern.render(page)?,
+                message: self.pattern.render(page, memo)?,
                 level: *level,
             },
             Action::SetState { key, .. } => Action::SetState {
@@ -155,10 +159,10 @@ impl Prepared {
                 payload: self.pattern.evaluate(page)?,
             },
             Action::Deny { .. } => Action::Deny {
-                message: self.pattern.render(page)?,
+                message: self.pattern.render(page, memo)?,
             },
             Action::RequireApproval { .. } => Action::RequireApproval {
-                message: self.pattern.render(page)?,
+                message: self.pattern.render(page, memo)?,
             },
         };
         Ok(Decision::from(action))

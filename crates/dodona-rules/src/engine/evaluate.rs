@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_script::{Engine, Limits, Script, Session};
+use dodona_template::Memo;
 use serde_json::Value;
 
 use super::outcome::{Decision, EvalError, Matched, Outcome, Stage};
@@ -80,6 +81,16 @@ pub(super) fn failed(message: String) -> EvalError {
 
 /// What a rule does whose condition holds.
 pub fn act(rule: &CompiledRule, context: &RuleContext, matched: Matched) -> Outcome {
+    act_with(rule, context, matched, &mut Memo::new())
+}
+
+/// The same, with what other rules made of the same context.
+pub(super) fn act_with(
+    rule: &CompiledRule,
+    context: &RuleContext,
+    matched: Matched,
+    memo: &mut Memo,
+) -> Outcome {
     let mut outcome = Outcome {
         fired: matched.holds(),
         ..Outcome::default()
@@ -90,7 +101,7 @@ pub fn act(rule: &CompiledRule, context: &RuleContext, matched: Matched) -> Outc
             let page = Page(context);
             outcome.decisions.reserve_exact(rule.actions.len());
             for (index, action) in rule.actions.iter().enumerate() {
-                let made = match guarded(|| action.render(&page)) {
+                let made = match guarded(|| action.render(&page, memo)) {
                     Some(made) => made.map_err(|error| error.to_string()),
                     None => Err(PANICKED.to_owned()),
                 };

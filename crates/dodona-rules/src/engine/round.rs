@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use dodona_expr::Run;
 use dodona_script::{Engine, Script, Session};
+use dodona_template::Memo;
 
-use super::evaluate::{act, failed, guarded, run_script, session};
+use super::evaluate::{act_with, failed, guarded, run_script, session};
 use super::limiter::Limiter;
 use super::outcome::{EvalError, Matched, Outcome};
 use super::places::Places;
@@ -51,6 +52,8 @@ struct Asking<'r> {
     runs: Vec<Run<'r>>,
     /// For each plugin, once one of its scripts is come to.
     sessions: Vec<Option<Session<'r>>>,
+    /// For each plugin, what its messages have said.
+    memos: Vec<Memo>,
     answers: Vec<Answer>,
     began: Instant,
     in_scripts: Duration,
@@ -69,6 +72,7 @@ impl Round<'_> {
         let mut asking = Asking {
             round: self,
             sessions: runs.iter().map(|_| None).collect(),
+            memos: runs.iter().map(|_| Memo::new()).collect(),
             runs,
             answers: Vec::with_capacity(open.len()),
             began: Instant::now(),
@@ -146,7 +150,7 @@ impl Asking<'_> {
         let context = &self.round.contexts[entry.plugin];
         let outcome = match matched {
             Ok(matched) => match self.round.limiter.admit(&entry.rule, context.facts()) {
-                Ok(()) => act(&entry.rule, context, matched),
+                Ok(()) => act_with(&entry.rule, context, matched, &mut self.memos[entry.plugin]),
                 Err(suppressed) => Outcome {
                     suppressed: Some(suppressed),
                     ..Outcome::default()

@@ -6,6 +6,7 @@
 )]
 
 mod actions;
+mod bundled;
 mod earlier;
 mod examples;
 mod format;

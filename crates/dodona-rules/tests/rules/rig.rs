@@ -29,6 +29,16 @@ struct Echo {
 }
 
 #[derive(Deserialize, JsonSchema)]
+struct List {
+    count: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Found {
+    results: Vec<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
 #[derive(Serialize, JsonSchema)]
@@ -42,6 +52,14 @@ impl Tools {
     #[method(scope = "tools:use", tool(category = "meta"))]
     async fn echo(&self, _ctx: &CallCtx, p: Echo) -> Result<Said, CallError> {
         Ok(Said { text: p.text })
+    }
+
+    /// Finds so many.
+    #[method(scope = "tools:use", tool(category = "meta"))]
+    async fn list(&self, _ctx: &CallCtx, p: List) -> Result<Found, CallError> {
+        Ok(Found {
+            results: (0..p.count).collect(),
+        })
     }
 
     /// Never works.
@@ -95,14 +113,28 @@ impl Rig {
     }
 
     pub(crate) async fn set_up(config: HubConfig, rules: &[(&str, &str)]) -> Self {
+        Self::set_up_with(config, rules, |_| ()).await
+    }
+
+    /// With the rules that come with the program, and an agent of these options.
+    pub(crate) async fn with_options(change: impl FnOnce(&mut AgentOptions)) -> Self {
+        Self::set_up_with(HubConfig::default(), &[], change).await
+    }
+
+    async fn set_up_with(
+        config: HubConfig,
+        rules: &[(&str, &str)],
+        change: impl FnOnce(&mut AgentOptions),
+    ) -> Self {
         let server = ModelServer::strict().await;
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("orchard")).unwrap();
-        let options = AgentOptions {
+        let mut options = AgentOptions {
             models: models(&server.url()),
             preload: 0,
             ..AgentOptions::default()
         };
+        change(&mut options);
         for (name, text) in rules {
             put(&folder.path().join("config/rules"), name, text);
         }

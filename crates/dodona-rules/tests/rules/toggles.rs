@@ -294,3 +294,25 @@ async fn the_plugin_itself_cannot_be_switched_off_and_its_core_rules_with_it() {
         assert!(told.contains("`rules` is always active"), "{told}");
     }
 }
+
+#[tokio::test]
+async fn a_broken_file_of_settings_takes_no_rule_away_and_is_told() {
+    let rig = Rig::with(&[("a.toml", &refuse("no", ""))]).await;
+    let own = "[plugin.rules]\nenabled = true\nmodule = \"builtin:rules\"\n";
+    let outside = format!("{own}config_file = \"../elsewhere.toml\"\n");
+    for (roster, settings) in [("", "this is = = broken"), (&*outside, "")] {
+        crate::rig::put(&rig.config_dir(), "plugins.toml", roster);
+        crate::rig::put(&rig.config_dir().join("plugins"), "rules.toml", settings);
+        rig.call("plugins.reload", json!({})).await.unwrap();
+        let error = rig.echo("x").await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::Denied, "{roster}{settings}");
+        let listed = rig.call("plugins.list", json!({})).await.unwrap();
+        let told = listed["problems"].to_string();
+        let what = if roster.is_empty() {
+            "rules.toml"
+        } else {
+            "elsewhere.toml"
+        };
+        assert!(told.contains(what), "{listed}");
+    }
+}

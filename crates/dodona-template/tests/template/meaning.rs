@@ -1,5 +1,6 @@
 //! What templates mean, by example. The differential test in `jinja.rs` goes further.
 
+use dodona_template::{Limits, Memo, Template};
 use serde_json::{Value, json};
 
 use super::{evaluate, render};
@@ -244,4 +245,28 @@ fn values_are_never_rendered() {
 fn a_template_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<dodona_template::Template>();
+}
+
+#[test]
+fn templates_of_one_context_share_what_they_say_and_nothing_else() {
+    let limits = Limits::message();
+    let context = json!({ "n": 3, "x": 0.5, "s": "a}}b", "m": { "n": 7 } });
+    let sources = [
+        "a {{ n }} b {{ (x * 100) | int }}%",
+        "c {{ n }} d {{ (x * 100) | int }}% {{ n }}",
+        "{{ m.n }} {{ n * 2 }} {{ n ~ 2 }} {{ n + 2 }} {{ x }} {{ 'n' }} {{ n | string }}",
+        "{{ s }} {{ s | upper }} {{ s | replace('a', 'b') }} {{ s | replace('b', 'a') }}",
+        "{{ missing }} {{ n if x else 1 }} {{ [n, x] }} {{ \"s\" }}",
+        "{% set n = 9 %}{{ n }} {{ (x * 100) | int }}",
+        "{% for n in [1, 2] %}{{ n }}{% endfor %}{{ n }}",
+        "no expression",
+        "",
+    ];
+    let mut memo = Memo::new();
+    for source in sources.into_iter().chain(sources) {
+        let template = Template::compile(source, &limits).unwrap();
+        let alone = template.render(&context, &limits).unwrap();
+        let shared = template.render_with(&context, &limits, &mut memo).unwrap();
+        assert_eq!(shared, alone, "{source}");
+    }
 }

@@ -22,12 +22,15 @@ Examples:
 
 A rule emits an event with the action `emit_event`.";
 
+/// The type of events that rules and plugins emit.
+const CUSTOM: &str = "custom";
+
 /// List what happened lately: events that rules and plugins emitted, the latest last
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Events {
     /// Events of this type and below
-    #[arg(long = "type", value_name = "TYPE", default_value = "custom")]
+    #[arg(long = "type", value_name = "TYPE", default_value = CUSTOM)]
     kind: String,
 
     /// Events of every type
@@ -68,6 +71,7 @@ fn table(recent: &Recent, kind: &str, paint: Paint) -> String {
     if recent.events.is_empty() {
         return match kind {
             "" => "nothing has happened\n".to_owned(),
+            CUSTOM => "no rule and no plugin has emitted an event\n".to_owned(),
             kind => format!("there is no event of type `{}`\n", one_line(kind)),
         };
     }
