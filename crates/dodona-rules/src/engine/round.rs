@@ -19,6 +19,9 @@ use crate::load::{Entry, TriggerRules};
 /// a failure of theirs: whoever waits for the event has waited long enough.
 const SCRIPTS_TIME: Duration = Duration::from_secs(2);
 
+/// For how many answers room is made at once: many rules may be asked, few of them fire.
+const ROOM: usize = 128;
+
 /// A rule that has something to say: it fired, was kept from it, or failed.
 #[derive(Debug, Clone)]
 pub struct Answer {
@@ -74,7 +77,7 @@ impl Round<'_> {
             sessions: runs.iter().map(|_| None).collect(),
             memos: runs.iter().map(|_| Memo::new()).collect(),
             runs,
-            answers: Vec::with_capacity(open.len()),
+            answers: Vec::with_capacity(open.len().min(ROOM)),
             began: Instant::now(),
             in_scripts: Duration::ZERO,
         };
@@ -107,7 +110,7 @@ impl Asking<'_> {
         };
         let matched = test(&mut self.runs[entry.plugin], index);
         if matched != Ok(Matched::No) && !(self.round.is_off)(&entry.rule) {
-            self.answer(entry, matched, None);
+            self.answer(entry, matched);
         }
     }
 
@@ -117,10 +120,15 @@ impl Asking<'_> {
         }
         let began = Instant::now();
         let matched = self.script(entry.plugin, script, began);
+        let answered = self.answers.len();
         if matched != Ok(Matched::No) {
-            self.answer(entry, matched, Some(began));
+            self.answer(entry, matched);
         }
-        self.in_scripts += began.elapsed();
+        let elapsed = began.elapsed();
+        self.in_scripts += elapsed;
+        for answer in &mut self.answers[answered..] {
+            answer.elapsed = elapsed;
+        }
     }
 
     fn script(
@@ -141,12 +149,7 @@ impl Asking<'_> {
     }
 
     /// Notes what a rule says whose condition holds or failed.
-    fn answer(
-        &mut self,
-        entry: &Entry,
-        matched: Result<Matched, EvalError>,
-        began: Option<Instant>,
-    ) {
+    fn answer(&mut self, entry: &Entry, matched: Result<Matched, EvalError>) {
         let context = &self.round.contexts[entry.plugin];
         let outcome = match matched {
             Ok(matched) => match self.round.limiter.admit(&entry.rule, context.facts()) {
@@ -164,7 +167,7 @@ impl Asking<'_> {
         self.answers.push(Answer {
             rule: Arc::clone(&entry.rule),
             outcome,
-            elapsed: began.map_or(Duration::ZERO, |began| began.elapsed()),
+            elapsed: Duration::ZERO,
         });
     }
 

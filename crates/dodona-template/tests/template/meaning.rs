@@ -244,7 +244,7 @@ fn values_are_never_rendered() {
 #[test]
 fn a_template_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>() {}
-    shared::<dodona_template::Template>();
+    shared::<Template>();
 }
 
 #[test]
