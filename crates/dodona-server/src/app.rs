@@ -17,13 +17,14 @@ use tower::ServiceExt;
 use crate::auth::Caller;
 use crate::options::ServerOptions;
 use crate::plugins::{self, Mounts};
-use crate::{guard, http, login, page, sse, ws};
+use crate::{guard, http, login, mcp, page, sse, ws};
 
 /// What every request can reach.
 pub(crate) struct App {
     pub(crate) hub: Hub,
     pub(crate) options: ServerOptions,
     pub(crate) mounts: Mounts,
+    pub(crate) mcp: mcp::Mcp,
     pub(crate) port: u16,
     pub(crate) shutdown: CancellationToken,
 }
@@ -37,6 +38,7 @@ impl App {
         shutdown: CancellationToken,
     ) -> Self {
         Self {
+            mcp: mcp::Mcp::new(hub.clone(), &options, &shutdown),
             hub,
             options,
             mounts,
@@ -66,6 +68,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/rpc", get(ws::upgrade).fallback(only_get_and_post))
         .route("/streams/{id}", get(sse::stream))
+        .route("/mcp", any(mcp::answer))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .route("/login", get(login::login))

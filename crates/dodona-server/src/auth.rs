@@ -39,7 +39,16 @@ struct Credential {
 
 impl Caller {
     pub(crate) fn find(app: &App, parts: &Parts) -> Result<Self, CallError> {
-        let credential = credential(app, parts)?;
+        Self::with(app, parts, credential(app, parts)?)
+    }
+
+    /// The same where the route says what kind of client there is.
+    pub(crate) fn find_at(app: &App, parts: &Parts, surface: Surface) -> Result<Self, CallError> {
+        let found = credential(app, parts)?;
+        Self::with(app, parts, Credential { surface, ..found })
+    }
+
+    fn with(app: &App, parts: &Parts, credential: Credential) -> Result<Self, CallError> {
         let principal = Arc::new(
             app.hub
                 .authenticate(&credential.token, credential.surface)?,
@@ -133,11 +142,12 @@ fn credential(app: &App, parts: &Parts) -> Result<Credential, CallError> {
     })
 }
 
-/// The command line says that it is one; that grants nothing, it is told in `hub.calls` and to
+/// The command line and `dodona mcp` say what they are; that grants nothing, it is told in `hub.calls` and to
 /// those who ask who wrote a note.
 fn surface(headers: &HeaderMap) -> Surface {
     match headers.get(SURFACE).map(|value| value.as_bytes()) {
         Some(b"cli") => Surface::Cli,
+        Some(b"mcp") => Surface::Mcp,
         _ => Surface::Rpc,
     }
 }

@@ -1,4 +1,4 @@
-//! Our wire: JSON-RPC over HTTP and WebSocket, SSE, the page, and the client that speaks it.
+//! Our wire: JSON-RPC over HTTP and WebSocket, SSE, the page, and the client that speaks it; and MCP.
 //!
 //! Start from [`serve`], a thin shell around a hub: it turns frames into requests, finds the
 //! credential in them, and sends back what the hub answers. [`client::Client`] is the other end.
@@ -41,6 +41,7 @@ mod guard;
 mod http;
 mod io;
 mod login;
+pub mod mcp;
 mod openrpc;
 mod options;
 mod page;

@@ -60,6 +60,16 @@ impl Node {
     ///
     /// If npm or a package cannot be had; the text says what to install.
     pub fn locked(project: &Path) -> Result<Self> {
+        Self::locked_on(project, MAJOR)
+    }
+
+    /// The same for packages that need at least this Node; where the system's is older, a newer
+    /// one is installed beside them.
+    ///
+    /// # Errors
+    ///
+    /// If npm or a package cannot be had; the text says what to install.
+    pub fn locked_on(project: &Path, major: u32) -> Result<Self> {
         let name = project.file_name().context("the folder has no name")?;
         let folder = target_directory()?.join("node");
         fs::create_dir_all(&folder)?;
@@ -77,7 +87,7 @@ impl Node {
         }
         // Not `ci`: it refuses a lock file that leaves out what other platforms would need.
         npm(&home, &["install", "--no-save", "--ignore-scripts"], &[])?;
-        if system_major().unwrap_or(0) < MAJOR {
+        if system_major().unwrap_or(0) < major {
             npm(&home, &["install", "--no-save"], &[NEWER])?;
         }
         fs::write(ready, wanted)?;

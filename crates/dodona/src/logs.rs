@@ -26,7 +26,8 @@ impl Audience {
     fn filter(self) -> &'static str {
         match self {
             Self::Caller => "error,dodona_hub::manager=off",
-            Self::Operator => "warn",
+            // What an MCP client does wrong, it is told.
+            Self::Operator => "warn,rmcp=error",
         }
     }
 }

@@ -5,7 +5,7 @@ mod stream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_proto::{CallError, ErrorCode, ProjectId};
+use dodona_proto::{CallError, ErrorCode, ProjectId, Surface};
 use http::{HeaderMap, HeaderValue};
 use jsonrpsee_client_transport::ws::WsHandshakeError;
 use jsonrpsee_core::client::ClientT;
@@ -55,6 +55,17 @@ impl Client {
         token: &str,
         project: Option<&ProjectId>,
     ) -> Result<Self, CallError> {
+        Self::connect_for(Surface::Cli, url, token, project).await
+    }
+
+    /// The same on behalf of whoever is at another surface. The server takes the word of a client
+    /// for the command line and for MCP, neither of which may do more than others.
+    pub async fn connect_for(
+        surface: Surface,
+        url: &str,
+        token: &str,
+        project: Option<&ProjectId>,
+    ) -> Result<Self, CallError> {
         let unusable = |_| {
             CallError::new(
                 ErrorCode::Unauthenticated,
@@ -65,7 +76,12 @@ impl Client {
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(unusable)?;
         bearer.set_sensitive(true);
         headers.insert(http::header::AUTHORIZATION, bearer);
-        headers.insert("x-dodona-surface", HeaderValue::from_static("cli"));
+        let surface = match surface {
+            Surface::Mcp => "mcp",
+            Surface::Cli => "cli",
+            Surface::Rpc | Surface::Web | Surface::Internal => "rpc",
+        };
+        headers.insert("x-dodona-surface", HeaderValue::from_static(surface));
         if let Some(project) = project {
             headers.insert(
                 "x-dodona-project",
@@ -94,6 +110,11 @@ impl Client {
             .request(method, Json(params))
             .await
             .map_err(|error| self.explain(error))
+    }
+
+    /// Makes sure that there is a connection: the one there is, or another to the same server.
+    pub async fn ready(&self) -> Result<(), CallError> {
+        self.socket().await.map(drop)
     }
 
     /// Calls a method and hands out its items, over as many connections as it takes. It may

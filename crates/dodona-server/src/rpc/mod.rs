@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::auth::Caller;
 pub(crate) use envelope::{Call, Frame, Incoming, failure, value};
 use envelope::{Id, success};
-pub(crate) use execute::{Answer, execute, run};
+pub(crate) use execute::{Answer, execute, request, run};
 pub(crate) use subscribe::{Opened, Room, unsubscribe_target};
 
 /// Answers a frame over HTTP; `None` when there is nothing to say (notifications).

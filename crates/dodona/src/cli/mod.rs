@@ -16,6 +16,7 @@ mod events;
 mod form;
 mod index;
 mod init;
+mod mcp;
 mod methods;
 mod models;
 mod notes;
@@ -58,6 +59,7 @@ Examples:
   dodona call echo.say text=hello      call it
   dodona call echo.count to=5          watch it work
   dodona serve                         for programs, pages and other commands
+  dodona mcp config claude-code        for an MCP client
   dodona rules list                    what shall happen when
   dodona doctor                        is everything all right?
 
@@ -127,6 +129,7 @@ enum Command {
     Rules(rules::Rules),
     Events(events::Events),
     Serve(serve::Serve),
+    Mcp(mcp::Mcp),
     Open(open::Open),
     Calls(calls::Calls),
     Cancel(cancel::Cancel),
@@ -140,7 +143,7 @@ enum Command {
 impl Command {
     fn audience(&self) -> Audience {
         match self {
-            Self::Serve(_) => Audience::Operator,
+            Self::Serve(_) | Self::Mcp(_) => Audience::Operator,
             _ => Audience::Caller,
         }
     }
@@ -206,6 +209,7 @@ impl Cli {
             Command::Rules(rules) => rules.run(&shell).await,
             Command::Events(events) => events.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,
+            Command::Mcp(mcp) => mcp.run(&shell).await,
             Command::Open(open) => open.run(&shell).await,
             Command::Calls(calls) => calls.run(&shell).await,
             Command::Cancel(cancel) => cancel.run(&shell).await,

@@ -21,6 +21,7 @@ mod harness;
 mod help;
 #[cfg(unix)]
 mod index_killed;
+mod mcp;
 mod methods;
 mod model;
 mod models;
