@@ -12,6 +12,7 @@ mod fuzz;
 mod guard;
 mod hostile;
 mod http;
+mod mcp;
 mod metrics;
 mod page;
 mod restart;

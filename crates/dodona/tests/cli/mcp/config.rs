@@ -8,7 +8,15 @@ use crate::harness::{DODONA, Home, check};
 #[test]
 fn a_snippet_starts_this_program_about_this_project() {
     let place = Place::new();
-    let arguments = ["mcp", "config", "claude-code", "--tools", "vault,ask", "--project", place.project()];
+    let arguments = [
+        "mcp",
+        "config",
+        "claude-code",
+        "--tools",
+        "vault,ask",
+        "--project",
+        place.project(),
+    ];
     let made = place.home.run(&arguments);
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     let snippet: Value = serde_json::from_str(&made.stdout).unwrap();
@@ -27,15 +35,36 @@ fn a_snippet_for_http_names_the_running_server_and_holds_no_token() {
     let place = Place::new();
     let (_server, setup) = place.serve("all");
     let token = setup["token"].as_str().unwrap();
-    for client in ["claude-code", "codex", "cursor", "gemini-cli", "vscode", "windsurf", "zed"] {
-        let made = place.home.run(&["mcp", "config", client, "--http", "--project", place.project()]);
+    for client in [
+        "claude-code",
+        "codex",
+        "cursor",
+        "gemini-cli",
+        "vscode",
+        "windsurf",
+        "zed",
+    ] {
+        let made = place.home.run(&[
+            "mcp",
+            "config",
+            client,
+            "--http",
+            "--project",
+            place.project(),
+        ]);
         assert_eq!(made.code, Some(0), "{}", made.stderr);
         let url = setup["url"].as_str().unwrap().split('?').next().unwrap();
         assert!(made.stdout.contains(url), "{}", made.stdout);
-        assert!(made.stdout.contains(setup["project_id"].as_str().unwrap()), "{}", made.stdout);
+        assert!(
+            made.stdout.contains(setup["project_id"].as_str().unwrap()),
+            "{}",
+            made.stdout
+        );
         assert!(!made.stdout.contains(token) && made.stderr.contains("dodona token create"));
     }
-    let cannot = place.home.run(&["mcp", "config", "claude-desktop", "--http"]);
+    let cannot = place
+        .home
+        .run(&["mcp", "config", "claude-desktop", "--http"]);
     assert_eq!(cannot.code, Some(2), "{}", cannot.stdout);
 }
 

@@ -33,7 +33,11 @@ impl Place {
         fs::create_dir_all(project.join(".dodona")).unwrap();
         fs::write(project.join("auth.md"), "# Login\n\nRefresh tokens were dropped in March, because revocation needed a shared store.\n").unwrap();
         for n in 1..NOTES {
-            fs::write(project.join(format!("note-{n:03}.md")), format!("# Note {n}\n")).unwrap();
+            fs::write(
+                project.join(format!("note-{n:03}.md")),
+                format!("# Note {n}\n"),
+            )
+            .unwrap();
         }
         Self { home, project }
     }
@@ -55,8 +59,19 @@ impl Place {
     /// A server of this home, and what a client is told about it.
     fn serve(&self, tools: &str) -> (Server, Value) {
         let ready = self.home.path().join("ready.json");
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--ready-file", ready.to_str().unwrap()];
-        let child = self.home.command(&arguments).stderr(Stdio::inherit()).spawn().unwrap();
+        let arguments = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--ready-file",
+            ready.to_str().unwrap(),
+        ];
+        let child = self
+            .home
+            .command(&arguments)
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
         let server = Server(child);
         wait_until("the server is ready", || ready.exists());
         let told: Value = serde_json::from_slice(&fs::read(&ready).unwrap()).unwrap();
@@ -111,5 +126,7 @@ impl Drop for Server {
 /// The lines of a program's output, for as long as it runs.
 fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let output = child.stdout.take().unwrap();
-    std::io::BufReader::new(output).lines().map(|line| line.unwrap())
+    std::io::BufReader::new(output)
+        .lines()
+        .map(|line| line.unwrap())
 }

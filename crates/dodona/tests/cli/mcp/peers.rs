@@ -33,49 +33,84 @@ fn seen(command: &mut Command, setup: &Value) -> Value {
 /// Compares with what every client sees, whatever its language, transport and protocol.
 #[track_caller]
 fn check(seen: &Value, protocol: &str) {
-    let tools: Vec<&str> = seen["tools"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    let known = ["ask", "thread_push", "thread_read", "vault_delete", "vault_read", "vault_search", "vault_write"];
+    let tools: Vec<&str> = seen["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let known = [
+        "ask",
+        "thread_push",
+        "thread_read",
+        "vault_delete",
+        "vault_read",
+        "vault_search",
+        "vault_write",
+    ];
     assert!(known.iter().all(|name| tools.contains(name)), "{tools:?}");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    assert!(tools.iter().all(|name| name.len() <= 64 && name.chars().all(is_plain)), "{tools:?}");
-    assert!(tools.iter().all(|name| !name.starts_with("code_")), "groups: {tools:?}");
+    assert!(
+        tools
+            .iter()
+            .all(|name| name.len() <= 64 && name.chars().all(is_plain)),
+        "{tools:?}"
+    );
+    assert!(
+        tools.iter().all(|name| !name.starts_with("code_")),
+        "groups: {tools:?}"
+    );
     let mut rest = seen.clone();
     rest.as_object_mut().unwrap().remove("tools");
-    let note = "# Login\n\nRefresh tokens were dropped in March, because revocation needed a shared store.\n";
+    let note = "# Login\n\nRefresh tokens were dropped in March, because revocation needed a shared store.";
     // A missing note has a number of its own until 2026-07-28.
-    let missing = if protocol == "2026-07-28" { -32602 } else { -32002 };
+    let missing = if protocol == "2026-07-28" {
+        -32602
+    } else {
+        -32002
+    };
     let denied = "Notes are not deleted here; move them to `attic/`.\nhint: plugin `rules` decides over `vault.delete`";
-    assert_eq!(rest, json!({
-        "protocol": protocol,
-        "instructions": true,
-        "read_only": true,
-        "notes": NOTES,
-        "pages": 2,
-        "templates": ["dodona://vault/{+path}"],
-        "note": ["text/markdown", note],
-        "found": "auth.md",
-        "answered": true,
-        "progress": true,
-        "author": "claude",
-        "denied": [true, denied],
-        "wrong": true,
-        "unknown_tool": -32602,
-        "unknown_note": missing,
-        "agreed": true,
-        "cancelled": true,
-        "after": true,
-    }));
+    assert_eq!(
+        rest,
+        json!({
+            "protocol": protocol,
+            "instructions": true,
+            "read_only": true,
+            "notes": NOTES,
+            "pages": 2,
+            "templates": ["dodona://vault/{+path}"],
+            "note": ["text/markdown", note],
+            "found": "auth.md",
+            "answered": true,
+            "progress": true,
+            "author": "claude",
+            "denied": [true, denied],
+            "wrong": true,
+            "unknown_tool": -32602,
+            "unknown_note": missing,
+            "agreed": true,
+            "cancelled": true,
+            "after": true,
+        })
+    );
 }
 
 /// What was agreed to is written, and a call that was given up leaves no question behind.
 fn check_questions(place: &Place, names: &[&str]) {
     let mut expected: Vec<(String, String)> = names
         .iter()
-        .flat_map(|name| [("agreed", "approved", name), ("cancelled", "cancelled", name)])
+        .flat_map(|name| {
+            [
+                ("agreed", "approved", name),
+                ("cancelled", "cancelled", name),
+            ]
+        })
         .map(|(file, state, name)| (format!("{file}-{name}.md"), state.to_owned()))
         .collect();
     expected.sort();
-    wait_until("every question has its end", || place.answered() == expected);
+    wait_until("every question has its end", || {
+        place.answered() == expected
+    });
     for name in names {
         assert!(place.project.join(format!("agreed-{name}.md")).exists());
         assert!(!place.project.join(format!("cancelled-{name}.md")).exists());
@@ -83,7 +118,9 @@ fn check_questions(place: &Place, names: &[&str]) {
 }
 
 fn script(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/mcp").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/cli/mcp")
+        .join(name)
 }
 
 fn python(transport: &str, mode: &str) -> Command {
@@ -103,7 +140,10 @@ fn node(transport: &str) -> Command {
 fn the_python_sdk_works_over_standard_input_and_output() {
     for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
         let place = Place::new();
-        check(&seen(&mut python("stdio", mode), &place.setup(TOOLS)), protocol);
+        check(
+            &seen(&mut python("stdio", mode), &place.setup(TOOLS)),
+            protocol,
+        );
         check_questions(&place, &[&format!("stdio-{mode}")]);
     }
 }

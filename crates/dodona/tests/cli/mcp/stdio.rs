@@ -53,7 +53,12 @@ impl Client {
     }
 
     fn call(&mut self, id: u32, tool: &str, arguments: Value) -> Value {
-        self.ask(id, "tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
+        self.ask(
+            id,
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )["result"]
+            .clone()
     }
 
     /// Closes its end and waits for ours.
@@ -96,15 +101,35 @@ fn tools_are_offered_by_group_and_the_rest_cannot_be_called() {
     let mut client = Client::start(&place, &["--tools", "thread,ask"]);
     let listed = client.ask(1, "tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap().clone();
-    let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(names, ["ask", "thread_archive", "thread_list", "thread_push", "thread_read", "thread_seek"]);
-    let unknown = client.ask(2, "tools/call", json!({ "name": "vault_read", "arguments": { "path": "auth.md" } }));
+    let names: Vec<&str> = tools
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "ask",
+            "thread_archive",
+            "thread_list",
+            "thread_push",
+            "thread_read",
+            "thread_seek"
+        ]
+    );
+    let unknown = client.ask(
+        2,
+        "tools/call",
+        json!({ "name": "vault_read", "arguments": { "path": "auth.md" } }),
+    );
     assert_eq!(unknown["error"]["code"], -32602);
     client.leave();
     let mut client = Client::start(&place, &[]);
     let listed = client.ask(1, "tools/list", json!({}));
     let listed = listed["result"]["tools"].to_string();
-    assert!(listed.contains("\"code_search\"") && listed.contains("\"ask\""), "{listed}");
+    assert!(
+        listed.contains("\"code_search\"") && listed.contains("\"ask\""),
+        "{listed}"
+    );
     let apart = ["\"web_fetch\"", "\"echo_say\"", "\"agent_delegate\""];
     assert!(apart.iter().all(|name| !listed.contains(name)), "{listed}");
     client.leave();
@@ -129,9 +154,19 @@ fn what_is_wrong_goes_to_standard_error_and_ends_with_a_code() {
     let place = Place::new();
     let mistaken = place.home.run_with_input(&["mcp"], "hello\n");
     assert_eq!(mistaken.stdout, "");
-    assert!(mistaken.stderr.contains("no project is here"), "{}", mistaken.stderr);
+    assert!(
+        mistaken.stderr.contains("no project is here"),
+        "{}",
+        mistaken.stderr
+    );
     let groups = place.home.run(&["mcp", "--tools", "vault,,code"]);
     assert_eq!(groups.code, Some(2));
-    assert!(groups.stderr.contains("names no group of tools"), "{}", groups.stderr);
-    wait_until("the home is free", || place.home.run(&["methods"]).code == Some(0));
+    assert!(
+        groups.stderr.contains("names no group of tools"),
+        "{}",
+        groups.stderr
+    );
+    wait_until("the home is free", || {
+        place.home.run(&["methods"]).code == Some(0)
+    });
 }
