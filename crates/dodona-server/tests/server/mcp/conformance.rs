@@ -42,7 +42,8 @@ async fn passes(requirements: &str) {
     suite
         .arg("node_modules/@modelcontextprotocol/conformance/dist/index.js")
         .args(["server", "--url", &format!("{}/mcp", bearer.url())])
-        .args(["--requirements", requirements])
+        // For each scenario; the machine may be busy with other tests.
+        .args(["--requirements", requirements, "--timeout", "120000"])
         .arg("--expected-failures")
         .arg(expected)
         .arg("--output-dir")

@@ -33,6 +33,9 @@ async function everything(fetch, key) {
   }
 }
 
+// The machine may be busy with other tests.
+const timeout = 240_000;
+
 const refused = (work) => work.then(() => null, (error) => error.code);
 
 // What a person does on the command line who read the progress message.
@@ -47,7 +50,7 @@ async function writeWithApproval(client) {
     if (progress.push(value) === 1 && message.includes("waiting for a person")) approve(message);
   };
   const call = { name: "vault_write", arguments: { path: `agreed-${transport}-ts.md`, body: "# Agreed\n" } };
-  const result = await client.callTool(call, undefined, { onprogress });
+  const result = await client.callTool(call, undefined, { onprogress, timeout });
   return !result.isError && progress.length > 0;
 }
 
@@ -55,23 +58,23 @@ async function cancelWhileWaiting(client) {
   const giveUp = new AbortController();
   const call = { name: "vault_write", arguments: { path: `cancelled-${transport}-ts.md`, body: "# Never\n" } };
   const onprogress = () => giveUp.abort("not wanted any more");
-  const ended = client.callTool(call, undefined, { onprogress, signal: giveUp.signal });
+  const ended = client.callTool(call, undefined, { onprogress, timeout, signal: giveUp.signal });
   return ended.then(() => false, () => giveUp.signal.aborted);
 }
 
 const client = new Client({ name: "test", version: "1.0.0" });
 await client.connect(connection());
 const [tools] = await everything((page) => client.listTools(page), "tools");
-const [notes, pages] = await everything((page) => client.listResources(page), "resources");
+const [notes, pages] = await everything((page) => client.listResources(page, { timeout }), "resources");
 const { resourceTemplates } = await client.listResourceTemplates();
 const note = await client.readResource({ uri: notes.find((note) => note.name === "auth.md").uri });
-const found = await client.callTool({ name: "vault_search", arguments: { query: "refresh tokens" } });
+const found = await client.callTool({ name: "vault_search", arguments: { query: "refresh tokens" } }, undefined, { timeout });
 const values = [];
 const question = { question: "Why were refresh tokens dropped?" };
 const onprogress = ({ progress }) => values.push(progress);
-const answer = await client.callTool({ name: "ask", arguments: question }, undefined, { onprogress });
+const answer = await client.callTool({ name: "ask", arguments: question }, undefined, { onprogress, timeout });
 const thread = { thread_id: `${transport}-ts`, content: "said by a client" };
-await client.callTool({ name: "thread_push", arguments: thread });
+await client.callTool({ name: "thread_push", arguments: thread }, undefined, { timeout });
 const read = await client.callTool({ name: "thread_read", arguments: { thread_id: thread.thread_id } });
 const denied = await client.callTool({ name: "vault_delete", arguments: { path: "auth.md" } });
 const wrong = await client.callTool({ name: "vault_search", arguments: { query: 7 } });

@@ -130,8 +130,8 @@ async def main(stack_client):
 
 async def run():
     headers = {"Authorization": f"Bearer {SETUP.get('token')}", "X-Dodona-Project": SETUP.get("project_id") or ""}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as stack_client:
-        with anyio.fail_after(120):
+    async with httpx2.AsyncClient(headers=headers, timeout=240) as stack_client:
+        with anyio.fail_after(240):
             await main(stack_client)
 
 

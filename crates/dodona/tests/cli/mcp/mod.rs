@@ -8,6 +8,7 @@ use std::fs;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::mpsc::{self, Receiver};
 
 use serde_json::{Value, json};
 
@@ -69,7 +70,7 @@ impl Place {
         let child = self
             .home
             .command(&arguments)
-            .stderr(Stdio::inherit())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let server = Server(child);
@@ -92,7 +93,7 @@ impl Place {
         let listed = self.home.run(&["approvals", "list", "--all", "--json"]);
         let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let approvals = listed["approvals"].as_array().unwrap();
+        let approvals = listed.as_array().unwrap();
         let mut states: Vec<_> = approvals
             .iter()
             .map(|one| (text(&one["params"]["path"]), text(&one["state"])))
@@ -123,10 +124,16 @@ impl Drop for Server {
     }
 }
 
-/// The lines of a program's output, for as long as it runs.
-fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+/// The lines of a program's output, as they come.
+fn lines(child: &mut Child) -> Receiver<String> {
     let output = child.stdout.take().unwrap();
-    std::io::BufReader::new(output)
-        .lines()
-        .map(|line| line.unwrap())
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::BufReader::new(output).lines() {
+            if sender.send(line.unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    lines
 }

@@ -2,16 +2,21 @@
 
 use std::io::Write;
 use std::process::{Child, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{Place, lines};
 use crate::harness::wait_until;
 
+/// How long anything may take before the test has failed. Never reached by one that passes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// A client that says what a test wants.
 struct Client {
     child: Child,
-    lines: Box<dyn Iterator<Item = String>>,
+    lines: Receiver<String>,
 }
 
 impl Client {
@@ -22,7 +27,7 @@ impl Client {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = Box::new(lines(&mut child));
+        let lines = lines(&mut child);
         let mut client = Self { child, lines };
         let begin = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
         client.ask(0, "initialize", begin);
@@ -44,7 +49,10 @@ impl Client {
 
     fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let line = self.lines.next().expect("it ended without an answer");
+            let line = self
+                .lines
+                .recv_timeout(PATIENCE)
+                .expect("it says something");
             let message: Value = serde_json::from_str(&line).expect("only messages are printed");
             if is_it(&message) {
                 return message;
