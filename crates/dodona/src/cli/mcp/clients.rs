@@ -179,7 +179,7 @@ mod tests {
                 arguments: vec![
                     "mcp".to_owned(),
                     "--project".to_owned(),
-                    "/home/ä".to_owned(),
+                    "/srv/ä".to_owned(),
                 ],
             },
             Way::Http {
@@ -199,7 +199,7 @@ mod tests {
                 };
                 assert!(read, "{}: {snippet}", client.name);
                 let named = match way {
-                    Way::Stdio { .. } => "/home/ä",
+                    Way::Stdio { .. } => "/srv/ä",
                     Way::Http { .. } => "http://127.0.0.1:7421/mcp",
                 };
                 assert!(snippet.contains(named), "{}: {snippet}", client.name);
