@@ -26,8 +26,12 @@ export default defineConfig({
     contextOptions: { reducedMotion: "reduce" },
     launchOptions: {
       executablePath: chromium,
-      // A container's root has no sandbox; the pages we open are our own.
-      args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+      args: [
+        // A container's root has no sandbox; the pages we open are our own.
+        ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
+        // A page that `serveDist` made up comes from nowhere, and may not talk to this machine.
+        ...(process.env.PAGE_DIST ? ["--disable-features=LocalNetworkAccessChecks"] : []),
+      ],
     },
   },
 });

@@ -38,6 +38,7 @@ use delegate::{AgentsResult, DelegateParams, DelegateResult};
 use keeper::Keeper;
 use methods::ContextMethods;
 use methods::compact::{CompactParams, CompactResult};
+use methods::models::ModelsResult;
 use methods::pin::{PinParams, PinResult};
 use replay::{ReplayParams, ReplayResult};
 use trace::{TraceParams, TraceResult};
@@ -179,6 +180,12 @@ impl Agent {
         p: DelegateParams,
     ) -> Result<DelegateResult, CallError> {
         delegate::delegate(self, ctx, p).await
+    }
+
+    /// Lists the models that `agent.chat` can be told to ask.
+    #[method(scope = "agent:read")]
+    async fn models(&self, _ctx: &CallCtx, _p: NoParams) -> Result<ModelsResult, CallError> {
+        Ok(methods::models::list(&self.options.models))
     }
 
     /// Lists the agents that can be delegated to.

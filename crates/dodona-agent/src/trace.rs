@@ -146,9 +146,14 @@ async fn events(
 
 fn event_of(event: &RecordedEvent, recorded: &RecordedQuery) -> Option<EventTrace> {
     let mut payload: Value = serde_json::from_str(&event.payload).ok()?;
-    // Those that are about what others did, such as decisions of rules, have no snapshot.
+    // Those that are about what others did, such as decisions of rules, have no snapshot; those of
+    // agents that it delegated to have one of theirs.
     let about = [&payload["snapshot"]["query_id"], &payload["query_id"]];
-    if !about.contains(&&json!(recorded.info.id)) {
+    let within = match (&event.call, &recorded.info.call_id) {
+        (Some(call), Some(root)) => call.is_within(root),
+        _ => false,
+    };
+    if !within && !about.contains(&&json!(recorded.info.id)) {
         return None;
     }
     if let Some(fields) = payload.as_object_mut() {

@@ -69,7 +69,7 @@ pub(crate) async fn answer_as(
         .await?;
     let _place = agent.queue.enter(ctx, key).await?;
     let question = p.message.clone();
-    let query = begin(agent, &owner, &model, &toolbox, p).await?;
+    let query = begin(agent, ctx, &owner, (&model, &toolbox), p).await?;
     query.runs_in(&ctx.call_id);
     let tools = (model, toolbox, hooks);
     let mut work = Work::new(agent, ctx, role, tools, query, question);
@@ -87,9 +87,9 @@ pub(crate) async fn answer_as(
 
 async fn begin(
     agent: &Agent,
+    ctx: &CallCtx,
     owner: &Owner,
-    model: &Arc<dyn Model>,
-    toolbox: &Toolbox,
+    (model, toolbox): (&Arc<dyn Model>, &Toolbox),
     p: ChatParams,
 ) -> Result<Query, CallError> {
     let new = NewQuery {
@@ -99,6 +99,7 @@ async fn begin(
         counter: counter(model),
         tools: toolbox.names(),
         token_budget: agent.options.token_budget,
+        call: Some(ctx.call_id),
     };
     Ok(agent.conversations.begin_query(owner, new).await?)
 }

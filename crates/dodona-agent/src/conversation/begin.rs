@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dodona_plugin::store::Tx;
+use dodona_proto::CallId;
 
 use super::context::ContextStatus;
 use super::count::Counter;
@@ -33,6 +34,8 @@ pub struct NewQuery {
     pub tools: BTreeSet<String>,
     /// How many tokens the window of a new conversation may have; the usual number without.
     pub token_budget: Option<u64>,
+    /// The call it runs in.
+    pub call: Option<CallId>,
 }
 
 /// What came of an attempt to begin.
@@ -105,7 +108,7 @@ impl Conversations {
         facts: &impl Fn(ContextId) -> turn::Facts,
     ) -> Result<Attempt, ConversationError> {
         let (owner, asked, question) = (owner.clone(), new.context.clone(), question.clone());
-        let budget = new.token_budget;
+        let (budget, call) = (new.token_budget, new.call);
         // The conversation is known only inside.
         let template = facts(ContextId::new());
         let (live, process) = (self.inner.live.clone(), self.inner.process);
@@ -122,7 +125,7 @@ impl Conversations {
             Ok(Attempt::Begun {
                 turns_before: turns(tx, &head.id)?,
                 session: session::touch(tx, &owner, &head.id, process)?,
-                appended: turn::begin(tx, &facts, &question)?,
+                appended: turn::begin(tx, &facts, call, &question)?,
                 context: head.id,
             })
         })

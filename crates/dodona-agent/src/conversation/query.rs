@@ -124,9 +124,14 @@ pub struct QueryInfo {
     pub turns: u32,
     /// Which model.
     pub model: Option<String>,
+    /// The call it runs in, or ran: what it emitted is in the stream of that. A copy has the call of
+    /// its original.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
 }
 
-pub(super) const INFO: &str = "id, question, state, reason, started_at, ended_at, turns, model";
+pub(super) const INFO: &str =
+    "id, question, state, reason, started_at, ended_at, turns, model, call_id";
 
 impl QueryInfo {
     pub(super) fn read(row: &Row<'_>) -> Result<Self, DbError> {
@@ -139,8 +144,14 @@ impl QueryInfo {
             ended_at: rows::time_opt(row, 5)?,
             turns: row.get(6)?,
             model: row.get(7)?,
+            call_id: call(row.get::<Option<String>>(8)?.as_deref()),
         })
     }
+}
+
+/// A call as it is stored. One that cannot be read is not known any more.
+fn call(text: Option<&str>) -> Option<CallId> {
+    text.and_then(|text| text.parse().ok())
 }
 
 /// What was stored, and what the window comes to with it.

@@ -140,7 +140,7 @@ fn find(
     );
     let whose = (asked, owner.user.as_str(), owner.project.as_str());
     let mut found = tx.query(&sql, whose, |row| {
-        Ok((ContextId::stored(row.get(8)?), QueryInfo::read(row)?))
+        Ok((ContextId::stored(row.get(9)?), QueryInfo::read(row)?))
     })?;
     match found.len() {
         2 if found[0].1.id.as_str() != asked => Err(rows::ambiguous("query_id", asked).into()),

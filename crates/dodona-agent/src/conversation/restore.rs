@@ -180,6 +180,7 @@ fn asked(question: &OracleExchange) -> QueryInfo {
         ended_at: None,
         turns: 0,
         model: None,
+        call_id: None,
     }
 }
 
@@ -318,8 +319,8 @@ fn restore_query(
     let ended = query.ended_at.unwrap_or_else(Timestamp::now);
     tx.execute(
         "insert into queries (id, context_id, question, state, reason, started_at, ended_at, turns,
-             model, copied_from)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             model, copied_from, call_id)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         (
             id.as_str(),
             context.as_str(),
@@ -331,6 +332,7 @@ fn restore_query(
             query.turns,
             query.model.as_deref(),
             query.id.as_str(),
+            query.call_id.map(|call| call.to_string()),
         ),
     )?;
     Ok(id)

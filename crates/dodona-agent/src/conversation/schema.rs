@@ -17,7 +17,15 @@ pub const MIGRATIONS: &[Migration] = &[
     SESSIONS,
     SUMMARIES,
     REQUESTS,
+    CALLS,
 ];
+
+/// Whoever comes back to a query that is running reads on in the stream of its call.
+const CALLS: Migration = Migration::new(
+    7,
+    "the calls that queries run in",
+    "alter table queries add column call_id text;",
+);
 
 const REQUESTS: Migration = Migration::new(
     6,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dodona_plugin::store::Tx;
+use dodona_proto::CallId;
 use serde_json::Value;
 
 use super::error::{ConversationError, Invalid, not_found};
@@ -284,17 +285,20 @@ pub(super) fn recover(
 pub(super) fn begin(
     tx: &Tx<'_>,
     facts: &Facts,
+    call: Option<CallId>,
     question: &OracleExchange,
 ) -> Result<Appended, ConversationError> {
     tx.execute(
-        "insert into queries (id, context_id, question, state, started_at, model)
-         values (?1, ?2, ?3, 'running', ?4, ?5)",
+        "insert into queries (id, context_id, question, state, started_at, model,
+             call_id)
+         values (?1, ?2, ?3, 'running', ?4, ?5, ?6)",
         (
             facts.query.as_str(),
             facts.context.as_str(),
             question.content.as_str(),
             rows::stamp(question.timestamp),
             facts.model.as_str(),
+            call.map(|call| call.to_string()),
         ),
     )?;
     place(tx, facts, 0, question, None)

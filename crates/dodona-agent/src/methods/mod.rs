@@ -4,6 +4,7 @@ mod archive;
 pub(crate) mod compact;
 mod contexts;
 mod fork;
+pub(crate) mod models;
 pub(crate) mod pin;
 mod queries;
 mod recall;

@@ -114,6 +114,7 @@ pub(crate) fn question(text: &str) -> NewQuery {
         counter: bytes(),
         tools: BTreeSet::from(["code_search".to_owned(), "vault_read".to_owned()]),
         token_budget: None,
+        call: None,
     }
 }
 

@@ -950,6 +950,22 @@ export type MethodsResult = {
   methods: MethodDescriptor[];
 };
 
+export type ModelInfo = {
+  /** What it is called in the configuration. */
+  name: string;
+  /** Whether it is asked where no other is named. */
+  is_default: boolean;
+  /** How many tokens it takes, request and answer together, where that is known. */
+  context_window?: number | null;
+  /** Whether it is known what it costs. */
+  is_priced: boolean;
+};
+
+export type ModelsResult = {
+  /** The models, by name. */
+  models: ModelInfo[];
+};
+
 /** Whether a method changes anything. Calls of mutating ones are journaled. */
 export type Mutation = "reads" | "mutates";
 
@@ -1270,6 +1286,9 @@ export type QueryInfo = {
   turns: number;
   /** Which model. */
   model?: string | null;
+  /** The call it runs in, or ran: what it emitted is in the stream of that. A copy has the call of
+   * its original. */
+  call_id?: CallId | null;
 };
 
 /** How a query stands. */
@@ -2101,6 +2120,12 @@ export interface Methods {
       name?: string | null;
     };
     result: Copied;
+    kind: "unary";
+  };
+  /** Lists the models that `agent.chat` can be told to ask. */
+  "agent.models": {
+    params: Record<string, never>;
+    result: ModelsResult;
     kind: "unary";
   };
   /** Pins a text in a conversation: a model is shown it word for word from now on, however often the conversation is shortened. Or releases it again. */

@@ -1,0 +1,61 @@
+import { Model, gate } from "./support/model.ts";
+import { Server } from "./support/server.ts";
+import { App, expect, test } from "./support/test.ts";
+
+test("a kill -9 in mid-answer leaves what was said, and says that it was interrupted", async ({ page }) => {
+  const model = await Model.start();
+  const server = await Server.start({ model: model.url });
+  try {
+    const app = new App(page, server);
+    await app.signIn();
+    const never = gate();
+    model.says([{ text: "Said before the cut" }, { wait: never.passed }]);
+    await app.open("#/ask");
+    await page.getByRole("textbox", { name: "Question" }).fill("What will be cut?");
+    await page.keyboard.press("Enter");
+    const answer = page.getByRole("article").last();
+    await expect(answer.getByText("Said before the cut")).toBeVisible();
+    await server.kill();
+    await expect(page.getByText("The server does not answer", { exact: false })).toBeVisible();
+    await expect(answer.getByText("Said before the cut")).toBeVisible();
+    never.open();
+    await server.up();
+    await expect(answer.getByText("Interrupted", { exact: false })).toBeVisible();
+    await expect(answer.getByText("Said before the cut")).toHaveCount(1);
+    // The same after a reload, and the conversation goes on.
+    await page.reload();
+    await expect(answer.getByText("Said before the cut")).toHaveCount(1);
+    await expect(answer.getByText("Interrupted", { exact: false })).toBeVisible();
+    model.says([{ text: "Now to the end." }]);
+    await answer.getByRole("button", { name: "Ask again" }).click();
+    await expect(page.getByRole("article").last().getByText("Now to the end.")).toBeVisible();
+  } finally {
+    await server.stop();
+    await model.stop();
+  }
+});
+
+test("a conversation of 1 000 messages opens at its end, and can be read to its beginning", async ({ app, server }) => {
+  const at = (n: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString();
+  const recent = Array.from({ length: 1_000 }, (_, n) => ({
+    id: `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`,
+    role: n % 2 === 0 ? "user" : "assistant",
+    content: n % 2 === 0 ? `Question number ${n / 2}?` : `Answer number **${(n - 1) / 2}**.\n\n- one\n- two\n\n\`\`\`rust\nfn f() {}\n\`\`\`\n`,
+    timestamp: at(n),
+    token_count: 10,
+  }));
+  const context = { id: "00000000-0000-7000-8000-00000000ffff", user_id: "x", project_id: "x", session_start: at(0), token_budget: 16_000, recent_exchanges: recent };
+  const made = await server.call<{ context_id: string }>("agent.import", { document: { context }, name: `long ${Date.now()}` });
+  await app.open(`#/ask/${made.context_id}`);
+  const { page } = app;
+  await expect(page.getByText("Question number 499?")).toBeInViewport();
+  // Only the end is drawn: that is what keeps it responsive.
+  expect(await page.getByRole("article").count()).toBeLessThanOrEqual(40);
+  await page.getByRole("textbox", { name: "Question" }).fill("It can be typed into");
+  await expect(page.getByRole("textbox", { name: "Question" })).toHaveValue("It can be typed into");
+  const log = page.getByRole("log");
+  await expect(async () => {
+    await log.evaluate((box) => box.scrollTo({ top: 0 }));
+    await expect(page.getByText("Question number 0?")).toBeVisible({ timeout: 500 });
+  }).toPass({ timeout: 90_000 });
+});
