@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { gate } from "./support/model.ts";
 import { type App, expect, test } from "./support/test.ts";
 
@@ -119,7 +121,7 @@ test("a tool that needs approval waits for it, in the answer", async ({ app, ser
   await card.getByRole("button", { name: "Approve" }).click();
   await expect(latest(app).getByText("It is written.")).toBeVisible();
   await expect(card.getByText("Approved")).toBeVisible();
-  expect(server.run("notes", "show", "notes/new.md")).toContain("Written.");
+  expect(readFileSync(join(server.project, "notes/new.md"), "utf8")).toContain("Written.");
 
   await app.page.getByRole("textbox", { name: "Question" }).fill("Delete it again");
   await app.page.keyboard.press("Enter");

@@ -56,6 +56,6 @@ test("a conversation of 1 000 messages opens at its end, and can be read to its 
   const log = page.getByRole("log");
   await expect(async () => {
     await log.evaluate((box) => box.scrollTo({ top: 0 }));
-    await expect(page.getByText("Question number 0?")).toBeVisible({ timeout: 500 });
+    await expect(page.getByText("Question number 0?")).toBeVisible({ timeout: 200 });
   }).toPass({ timeout: 90_000 });
 });

@@ -25,6 +25,8 @@ export interface Setup {
 export class Server {
   url = "";
   private child: ChildProcess | null = null;
+  /** The last words of the process, for when it ends and should not. */
+  private said = "";
   private port = 0;
 
   private constructor(
@@ -58,14 +60,13 @@ export class Server {
     const listen = `127.0.0.1:${this.port}`;
     const args = ["serve", "--listen", listen, "--ready-file", ready];
     this.child = spawn(program, args, { cwd: this.project, env: this.environment(), stdio: ["ignore", "ignore", "pipe"] });
-    let said = "";
     this.child.stderr?.on("data", (chunk: Buffer) => {
-      said = (said + chunk.toString()).slice(-4_000);
+      this.said = (this.said + chunk.toString()).slice(-4_000);
     });
     const until = Date.now() + PATIENCE;
     while (!existsSync(ready)) {
-      if (this.child.exitCode !== null) throw new Error(`the server ended: ${said}`);
-      if (Date.now() > until) throw new Error(`the server was not ready in time: ${said}`);
+      if (this.child.exitCode !== null) throw new Error(`the server ended: ${this.said}`);
+      if (Date.now() > until) throw new Error(`the server was not ready in time: ${this.said}`);
       await new Promise((done) => setTimeout(done, 20));
     }
     this.url = (JSON.parse(readFileSync(ready, "utf8")) as { url: string }).url;
@@ -88,7 +89,13 @@ export class Server {
 
   /** Runs a command in the project: `server.run("open")`. */
   run(...args: string[]): string {
-    return execFileSync(program, args, { cwd: this.project, env: this.environment(), encoding: "utf8" });
+    try {
+      return execFileSync(program, args, { cwd: this.project, env: this.environment(), encoding: "utf8", stdio: "pipe" });
+    } catch (thrown) {
+      const { exitCode, signalCode } = this.child ?? {};
+      const ended = exitCode || signalCode ? `; the server has ended (${exitCode ?? signalCode}): ${this.said}` : "";
+      throw new Error(`dodona ${args.join(" ")}: ${(thrown as { stderr?: string }).stderr}${ended}`);
+    }
   }
 
   /** A link that signs a browser in, once. */

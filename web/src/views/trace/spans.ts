@@ -66,12 +66,14 @@ function tools(events: EventTrace[], root: string, since: (at: string) => number
   return [...found.values()];
 }
 
-/** Calls that are no tools are known from the stream alone, without times. */
+/** Calls that are no tools are known from the stream alone, without times. How a call ended, the stream says best. */
 function addUntold(byCall: Map<string, Span>, items: Map<string, Item[]>, root: string): void {
   for (const [id, list] of items) {
-    if (byCall.has(id) || !id.startsWith(root)) continue;
     const done = list.find(isDone);
     const status = done ? (done.status === "complete" ? "success" : done.status) : null;
+    const known = byCall.get(id);
+    if (known && known.id !== root && status !== null && status !== "success") known.ending = status;
+    if (known || !id.startsWith(root)) continue;
     const path = list[0]?.plugin_path ?? "";
     byCall.set(id, span(id, "tool", path.split(".").at(-1) ?? "call", path, null, null, status));
   }
