@@ -17,7 +17,8 @@ function named(methods) {
     for (const param of method.params) parts.push([param.schema, null]);
     for (const [schema, name] of parts) {
       const defs = schema?.$defs ?? {};
-      for (const [key, value] of Object.entries(defs)) found.push({ method: method.name, name: key, schema: value, defs });
+      for (const [key, value] of Object.entries(defs))
+        found.push({ method: method.name, name: key, schema: value, defs });
       if (name && schema?.type === "object" && schema.properties) {
         const { $defs: _, $schema: __, ...own } = schema;
         found.push({ method: method.name, name, schema: own, defs });
@@ -135,7 +136,10 @@ function generate(document) {
     const result = method.result?.schema;
     const defs = result?.$defs ?? {};
     const { $defs: _, $schema: __, ...own } = result ?? {};
-    const shape = result?.type === "object" && result.properties ? name(method.result.name, whole(own, defs)) : type(own, referring(defs), 2);
+    const shape =
+      result?.type === "object" && result.properties
+        ? name(method.result.name, whole(own, defs))
+        : type(own, referring(defs), 2);
     const input = params.length > 0 ? `{\n${params.join("\n")}\n    }` : "Record<string, never>";
     return `${comment(method.summary, "  ")}  "${method.name}": {\n    params: ${input};\n    result: ${shape};\n    kind: "${method["x-kind"]}";\n  };`;
   });

@@ -16,7 +16,11 @@ test("an answer streams in, with its tools, and cites what it found", async ({ a
   const middle = gate();
   model.says(
     [{ tool: "vault_search", arguments: { query: "refresh tokens" } }],
-    [{ text: "The refresh flow was **dropped**" }, { wait: middle.passed }, { text: " in March [1].\n\n```rust\nfn main() {}\n```\n" }],
+    [
+      { text: "The refresh flow was **dropped**" },
+      { wait: middle.passed },
+      { text: " in March [1].\n\n```rust\nfn main() {}\n```\n" },
+    ],
   );
   await ask(app, "Why did we drop refresh tokens?");
   const answer = latest(app);
@@ -38,7 +42,10 @@ test("an answer streams in, with its tools, and cites what it found", async ({ a
 });
 
 test("code can be cited, and opens at its lines", async ({ app, model }) => {
-  model.says([{ tool: "code_search", arguments: { query: "issue token lifetime" } }], [{ text: "It is issued there [1]." }]);
+  model.says(
+    [{ tool: "code_search", arguments: { query: "issue token lifetime" } }],
+    [{ text: "It is issued there [1]." }],
+  );
   await ask(app, "Where are tokens issued?");
   const answer = latest(app);
   await expect(answer).toHaveAttribute("aria-busy", "false");
@@ -95,7 +102,10 @@ test("two tabs show the same answer as it comes", async ({ app, tab, model }) =>
 
 test("what is said while it works reaches the model", async ({ app, model }) => {
   const middle = gate();
-  model.says([{ text: "Looking. " }, { wait: middle.passed }, { tool: "vault_list", arguments: {} }], [{ text: "In short: yes." }]);
+  model.says(
+    [{ text: "Looking. " }, { wait: middle.passed }, { tool: "vault_list", arguments: {} }],
+    [{ text: "In short: yes." }],
+  );
   await ask(app, "Is there a note?");
   await expect(latest(app).getByText("Looking.")).toBeVisible();
   await app.page.getByRole("textbox", { name: "Say something to the model while it works" }).fill("Keep it short");
@@ -103,7 +113,10 @@ test("what is said while it works reaches the model", async ({ app, model }) => 
   await expect(latest(app).getByText("Keep it short")).toBeVisible();
   middle.open();
   await expect(latest(app).getByText("In short: yes.")).toBeVisible();
-  const seen = model.requests.at(-1)?.messages.map((message) => message.content).join("\n");
+  const seen = model.requests
+    .at(-1)
+    ?.messages.map((message) => message.content)
+    .join("\n");
   expect(seen).toContain("Keep it short");
 });
 
@@ -177,14 +190,18 @@ test("markup in an answer, a note and a tool's output is shown and never obeyed"
   expect(await answer.locator("img, script, iframe, svg[onload]").count()).toBe(0);
   expect(await answer.locator("a[href^='javascript'], a[href^='data']").count()).toBe(0);
   await answer.getByRole("button", { name: "Source 1" }).click();
-  await expect(app.page.getByRole("complementary", { name: "Source" }).getByText("onerror", { exact: false }).first()).toBeVisible();
+  await expect(
+    app.page.getByRole("complementary", { name: "Source" }).getByText("onerror", { exact: false }).first(),
+  ).toBeVisible();
   expect(await app.page.evaluate("window.hacked")).toBeUndefined();
   expect(asked.filter((url) => !url.startsWith(server.url))).toEqual([]);
 });
 
 test("nothing moves while an answer streams in", async ({ app, model }) => {
   const done = gate();
-  const words = Array.from({ length: 60 }, (_, i) => ({ text: `Sentence number ${i} of an answer that grows. ${i % 6 === 5 ? "\n\n" : ""}` }));
+  const words = Array.from({ length: 60 }, (_, i) => ({
+    text: `Sentence number ${i} of an answer that grows. ${i % 6 === 5 ? "\n\n" : ""}`,
+  }));
   model.says([...words, { wait: done.passed }, { text: "End." }]);
   await ask(app, "Write a lot");
   await expect(latest(app).getByText("Sentence number 0")).toBeVisible();

@@ -1,4 +1,4 @@
-import { Model, gate } from "./support/model.ts";
+import { gate, Model } from "./support/model.ts";
 import { Server } from "./support/server.ts";
 import { App, expect, test } from "./support/test.ts";
 
@@ -40,12 +40,25 @@ test("a conversation of 1 000 messages opens at its end, and can be read to its 
   const recent = Array.from({ length: 1_000 }, (_, n) => ({
     id: `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`,
     role: n % 2 === 0 ? "user" : "assistant",
-    content: n % 2 === 0 ? `Question number ${n / 2}?` : `Answer number **${(n - 1) / 2}**.\n\n- one\n- two\n\n\`\`\`rust\nfn f() {}\n\`\`\`\n`,
+    content:
+      n % 2 === 0
+        ? `Question number ${n / 2}?`
+        : `Answer number **${(n - 1) / 2}**.\n\n- one\n- two\n\n\`\`\`rust\nfn f() {}\n\`\`\`\n`,
     timestamp: at(n),
     token_count: 10,
   }));
-  const context = { id: "00000000-0000-7000-8000-00000000ffff", user_id: "x", project_id: "x", session_start: at(0), token_budget: 16_000, recent_exchanges: recent };
-  const made = await server.call<{ context_id: string }>("agent.import", { document: { context }, name: `long ${Date.now()}` });
+  const context = {
+    id: "00000000-0000-7000-8000-00000000ffff",
+    user_id: "x",
+    project_id: "x",
+    session_start: at(0),
+    token_budget: 16_000,
+    recent_exchanges: recent,
+  };
+  const made = await server.call<{ context_id: string }>("agent.import", {
+    document: { context },
+    name: `long ${Date.now()}`,
+  });
   await app.open(`#/ask/${made.context_id}`);
   const { page } = app;
   await expect(page.getByText("Question number 499?")).toBeInViewport();

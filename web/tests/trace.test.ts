@@ -12,7 +12,7 @@ test("the trace of an answer shows calls, times, tokens, rules and events", asyn
   model.says([{ tool: "vault_search", arguments: { query: "refresh tokens" } }], [{ text: "Dropped [1]." }]);
   await ask(app, "Why were refresh tokens dropped?");
   await expect(page.getByRole("article").getByText("Dropped", { exact: false })).toBeVisible();
-  await page.getByRole("link", { name: "Trace" }).last().click();
+  await page.getByRole("article").getByRole("link", { name: "Trace" }).click();
   const tree = page.getByRole("tree", { name: "Calls" });
   await expect(tree.getByRole("treeitem", { name: /agent\.chat/ })).toBeVisible();
   await expect(tree.getByRole("treeitem", { name: /turn 2 · test/ })).toBeVisible();

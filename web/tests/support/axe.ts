@@ -13,7 +13,12 @@ export interface Finding {
 }
 
 interface Result {
-  violations: { id: string; impact: string | null; help: string; nodes: { target: string[]; failureSummary?: string }[] }[];
+  violations: {
+    id: string;
+    impact: string | null;
+    help: string;
+    nodes: { target: string[]; failureSummary?: string }[];
+  }[];
 }
 
 /** What is serious or critical. The policy forbids scripts from elsewhere, so it is put in by the browser's own door. */

@@ -14,10 +14,7 @@ export interface Request {
 }
 
 /** One answer: texts as they are streamed, tools it wants, and things to wait for in between. */
-export type Step =
-  | { text: string }
-  | { tool: string; arguments: Record<string, unknown> }
-  | { wait: Promise<unknown> };
+export type Step = { text: string } | { tool: string; arguments: Record<string, unknown> } | { wait: Promise<unknown> };
 
 export type Reply = Step[] | ((request: Request) => Step[]);
 
@@ -75,7 +72,11 @@ export class Model {
       else if ("text" in step) send({ content: step.text });
       else {
         const called = { name: step.tool, arguments: JSON.stringify(step.arguments) };
-        send({ tool_calls: [{ index: tools, id: `call_${this.requests.length}_${tools}`, type: "function", function: called }] });
+        send({
+          tool_calls: [
+            { index: tools, id: `call_${this.requests.length}_${tools}`, type: "function", function: called },
+          ],
+        });
         tools += 1;
       }
     }

@@ -8,7 +8,9 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** `DODONA_BIN` names the program; without it, it is the debug build of this folder. */
-export const program = resolve(process.env.DODONA_BIN ?? join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/dodona"));
+export const program = resolve(
+  process.env.DODONA_BIN ?? join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/dodona"),
+);
 
 /** How long a server may take to be ready. Generous: the machine may be busy. */
 const PATIENCE = 60_000;
@@ -41,7 +43,10 @@ export class Server {
     const server = new Server(join(folder, "home"), join(folder, "shop"));
     for (const [path, text] of Object.entries(setup.files ?? files)) server.write(path, text);
     mkdirSync(join(server.home, "config"), { recursive: true });
-    writeFileSync(join(server.home, "config/config.toml"), `${setup.model ? modelConfig(setup.model) : ""}\n${setup.config ?? ""}`);
+    writeFileSync(
+      join(server.home, "config/config.toml"),
+      `${setup.model ? modelConfig(setup.model) : ""}\n${setup.config ?? ""}`,
+    );
     await server.up();
     server.run("index");
     return server;
@@ -59,7 +64,11 @@ export class Server {
     const ready = join(this.home, `ready-${Date.now()}.json`);
     const listen = `127.0.0.1:${this.port}`;
     const args = ["serve", "--listen", listen, "--ready-file", ready];
-    this.child = spawn(program, args, { cwd: this.project, env: this.environment(), stdio: ["ignore", "ignore", "pipe"] });
+    this.child = spawn(program, args, {
+      cwd: this.project,
+      env: this.environment(),
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     this.child.stderr?.on("data", (chunk: Buffer) => {
       this.said = (this.said + chunk.toString()).slice(-4_000);
     });
@@ -90,7 +99,12 @@ export class Server {
   /** Runs a command in the project: `server.run("open")`. */
   run(...args: string[]): string {
     try {
-      return execFileSync(program, args, { cwd: this.project, env: this.environment(), encoding: "utf8", stdio: "pipe" });
+      return execFileSync(program, args, {
+        cwd: this.project,
+        env: this.environment(),
+        encoding: "utf8",
+        stdio: "pipe",
+      });
     } catch (thrown) {
       const { exitCode, signalCode } = this.child ?? {};
       const ended = exitCode || signalCode ? `; the server has ended (${exitCode ?? signalCode}): ${this.said}` : "";

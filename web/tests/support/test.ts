@@ -11,7 +11,7 @@
  * `app` is signed in. `server` and `model` are shared by the tests of a worker; a test that breaks
  * things starts its own with `Server.start`.
  */
-import { type BrowserContext, type Page, test as base } from "@playwright/test";
+import { type BrowserContext, test as base, type Page } from "@playwright/test";
 import { axe, type Finding } from "./axe.ts";
 import { serveDist } from "./dist.ts";
 import { Model } from "./model.ts";
@@ -30,7 +30,8 @@ export class App {
     page.on("pageerror", (error) => this.errors.push(String(error)));
     page.on("console", (message) => {
       // The policy reports what it refused; a server that is gone is a test's own doing.
-      if (message.type() === "error" && !/ERR_CONNECTION|WebSocket|401/.test(message.text())) this.errors.push(message.text());
+      if (message.type() === "error" && !/ERR_CONNECTION|WebSocket|401/.test(message.text()))
+        this.errors.push(message.text());
     });
   }
 

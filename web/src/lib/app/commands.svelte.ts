@@ -54,7 +54,8 @@ export function onKey(event: KeyboardEvent): void {
     return always || (!modal && (!typing || command.whileTyping === true));
   });
   // The latest comes first: a view may take over what the page does by itself.
-  const found = usable.findLast((command) => command.keys === sequence) ?? usable.findLast((command) => command.keys === pressed);
+  const found =
+    usable.findLast((command) => command.keys === sequence) ?? usable.findLast((command) => command.keys === pressed);
   pending = found || typing ? "" : pressed;
   pressedAt = event.timeStamp;
   if (!found) return;

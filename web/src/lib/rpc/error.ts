@@ -42,4 +42,9 @@ export interface WireError {
 export const UNREACHABLE = "page.unreachable";
 
 export const unreachable = (): RpcError =>
-  new RpcError(UNREACHABLE, "The server does not answer", "Is `dodona serve` running? The page goes on by itself.", true);
+  new RpcError(
+    UNREACHABLE,
+    "The server does not answer",
+    "Is `dodona serve` running? The page goes on by itself.",
+    true,
+  );

@@ -2,7 +2,7 @@
 export { call, callAny, type MethodName, type Options, type Params, type Result } from "./call";
 export { RpcError, UNREACHABLE } from "./error";
 export * from "./items";
-export { load, type Loaded } from "./load.svelte";
+export { type Loaded, load } from "./load.svelte";
 export { session } from "./session.svelte";
 export { connect } from "./socket";
 export { follow, type Reader, start } from "./stream";

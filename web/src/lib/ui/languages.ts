@@ -19,7 +19,26 @@ import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { createLowlight } from "lowlight";
 
-const languages = { bash, c, cpp, css, diff, go, ini, java, javascript, json, lua, markdown, python, rust, sql, typescript, xml, yaml };
+const languages = {
+  bash,
+  c,
+  cpp,
+  css,
+  diff,
+  go,
+  ini,
+  java,
+  javascript,
+  json,
+  lua,
+  markdown,
+  python,
+  rust,
+  sql,
+  typescript,
+  xml,
+  yaml,
+};
 const lowlight = createLowlight(languages);
 
 export const highlight = (language: string, text: string) => lowlight.highlight(language, text);

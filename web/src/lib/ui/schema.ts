@@ -43,7 +43,8 @@ export function resolved(schema: Schema, defs: Record<string, Schema>): Schema {
     return { ...schema, type: types.length === 1 ? types[0] : types };
   }
   const choices = (schema.anyOf ?? schema.oneOf)?.filter((choice) => choice.type !== "null");
-  if (choices?.length === 1 && choices[0]) return { ...schema, anyOf: undefined, oneOf: undefined, ...resolved(choices[0], defs) };
+  if (choices?.length === 1 && choices[0])
+    return { ...schema, anyOf: undefined, oneOf: undefined, ...resolved(choices[0], defs) };
   return schema;
 }
 
@@ -65,7 +66,8 @@ export function fields(schema: Schema, defs: Record<string, Schema> = schema.$de
 }
 
 function optionsOf(schema: Schema): { value: string; about: string }[] {
-  if (schema.enum) return schema.enum.filter((value) => value !== null).map((value) => ({ value: String(value), about: "" }));
+  if (schema.enum)
+    return schema.enum.filter((value) => value !== null).map((value) => ({ value: String(value), about: "" }));
   const choices = schema.oneOf ?? schema.anyOf ?? [];
   const all = choices.every((choice) => typeof choice.const === "string");
   return all ? choices.map((choice) => ({ value: String(choice.const), about: choice.description ?? "" })) : [];
@@ -99,7 +101,8 @@ export type Read = { value: unknown } | { error: string } | { absent: true };
 
 /** What was typed, as a value; or what is wrong with it. */
 export function read(field: FieldSpec, input: string | boolean): Read {
-  if (typeof input === "boolean") return input || field.required || field.initial === true ? { value: input } : { absent: true };
+  if (typeof input === "boolean")
+    return input || field.required || field.initial === true ? { value: input } : { absent: true };
   if (input.trim() === "") return field.required && field.kind !== "long" ? { error: "This is needed" } : absent(field);
   switch (field.kind) {
     case "integer":
@@ -133,7 +136,9 @@ function number(field: FieldSpec, input: string): Read {
 }
 
 function text(schema: Schema, input: string): Read {
-  if (schema.minLength !== undefined && input.length < schema.minLength) return { error: `At least ${schema.minLength} characters` };
-  if (schema.maxLength !== undefined && input.length > schema.maxLength) return { error: `At most ${schema.maxLength} characters` };
+  if (schema.minLength !== undefined && input.length < schema.minLength)
+    return { error: `At least ${schema.minLength} characters` };
+  if (schema.maxLength !== undefined && input.length > schema.maxLength)
+    return { error: `At most ${schema.maxLength} characters` };
   return { value: input };
 }

@@ -1,5 +1,5 @@
 /** One question and everything that came of it, as it is shown. */
-import { dataOf, type DoneStatus, follow, type Item, isData, isDone, isError, isProgress } from "$lib/rpc";
+import { type DoneStatus, dataOf, follow, type Item, isData, isDone, isError, isProgress } from "$lib/rpc";
 import type { AgentResponse, ArchivedExchange, Ending, QueryInfo, Source, Usage } from "$lib/rpc/types";
 
 export interface TextPart {
@@ -171,14 +171,28 @@ export class Answer {
     const call = dataOf(item, "ToolCall");
     if (call) {
       const { id, arguments: given } = call;
-      this.parts.push({ kind: "tool", id, name: call.method ?? call.name, arguments: given, ending: null, error: null, ms: null });
+      this.parts.push({
+        kind: "tool",
+        id,
+        name: call.method ?? call.name,
+        arguments: given,
+        ending: null,
+        error: null,
+        ms: null,
+      });
     }
     const result = dataOf(item, "ToolResult");
     const tool = this.parts.findLast((part) => part.kind === "tool" && part.id === result?.id);
-    if (result && tool?.kind === "tool") [tool.ending, tool.error, tool.ms] = [result.ending, result.error, result.duration_ms];
+    if (result && tool?.kind === "tool")
+      [tool.ending, tool.error, tool.ms] = [result.ending, result.error, result.duration_ms];
     const told = dataOf(item, "Notification");
     if (told) {
-      this.parts.push({ kind: "notice", message: told.message, plugin: told.plugin ?? null, priority: told.priority ?? null });
+      this.parts.push({
+        kind: "notice",
+        message: told.message,
+        plugin: told.plugin ?? null,
+        priority: told.priority ?? null,
+      });
     }
     const source = dataOf(item, "Source");
     if (source) this.sources[source.number - 1] = source.source;
@@ -206,7 +220,8 @@ export class Answer {
     };
     if (used.cost_micros !== null) this.cost = (this.cost ?? 0) + used.cost_micros;
     const { tokens_used, token_budget, query_id } = used.snapshot as Record<string, number | string | undefined>;
-    if (typeof tokens_used === "number" && typeof token_budget === "number") this.window = { used: tokens_used, budget: token_budget };
+    if (typeof tokens_used === "number" && typeof token_budget === "number")
+      this.window = { used: tokens_used, budget: token_budget };
     if (typeof query_id === "string") this.queryId = query_id;
     for (const steer of this.steers.filter((one) => one.turn === this.turns)) this.steered(steer.text);
   }

@@ -1,7 +1,7 @@
 /** What is said about a source, and where it leads. */
 import { href } from "$lib/app/router.svelte";
-import type { IconName } from "$lib/ui/icons";
 import type { Source } from "$lib/rpc/types";
+import type { IconName } from "$lib/ui/icons";
 
 export const iconOf: Record<Source["kind"], IconName> = {
   note: "notes",
@@ -15,7 +15,8 @@ export const iconOf: Record<Source["kind"], IconName> = {
 /** The place, as one would write it: `src/a.rs:4-9`. */
 export function placeOf(source: Source): string {
   if (source.kind !== "note" && source.kind !== "code" && source.kind !== "text") return source.path;
-  const lines = source.line_end > source.line_start ? `${source.line_start}-${source.line_end}` : `${source.line_start}`;
+  const lines =
+    source.line_end > source.line_start ? `${source.line_start}-${source.line_end}` : `${source.line_start}`;
   return `${source.path}:${lines}`;
 }
 

@@ -29,12 +29,17 @@ interface Payload {
 }
 
 /** The tree, and how long all of it took. `items` are those of the stream, by call. */
-export function spansOf(trace: AgentTraceResult, items: Map<string, Item[]>, now: number): { root: Span; total: number } {
+export function spansOf(
+  trace: AgentTraceResult,
+  items: Map<string, Item[]>,
+  now: number,
+): { root: Span; total: number } {
   const began = Date.parse(trace.query.started_at);
   const since = (at: string) => Date.parse(at) - began;
   const ended = trace.query.ended_at ? since(trace.query.ended_at) : null;
   const rootId = trace.query.call_id ?? trace.query.id;
-  const state = trace.query.state === "running" ? null : trace.query.state === "complete" ? "success" : trace.query.state;
+  const state =
+    trace.query.state === "running" ? null : trace.query.state === "complete" ? "success" : trace.query.state;
   const root = span(rootId, "query", "agent.chat", "agent", 0, ended, state);
   const byCall = new Map([[rootId, root]]);
   for (const found of tools(trace.events, rootId, since)) byCall.set(found.id, found);
@@ -45,7 +50,15 @@ export function spansOf(trace: AgentTraceResult, items: Map<string, Item[]>, now
   return { root, total: Math.max(1, ended ?? now - began, last(root)) };
 }
 
-function span(id: string, kind: Span["kind"], label: string, path: string, start: number | null, end: number | null, ending: string | null): Span {
+function span(
+  id: string,
+  kind: Span["kind"],
+  label: string,
+  path: string,
+  start: number | null,
+  end: number | null,
+  ending: string | null,
+): Span {
   return { id, kind, label, path, start, end, ending, arguments: undefined, turn: null, children: [] };
 }
 
@@ -57,11 +70,20 @@ function tools(events: EventTrace[], root: string, since: (at: string) => number
     const payload = event.payload as Payload;
     let known = found.get(id);
     if (!known) {
-      known = span(id, "tool", payload.method ?? payload.tool_name ?? "call", payload.path ?? "", since(event.at), null, null);
+      known = span(
+        id,
+        "tool",
+        payload.method ?? payload.tool_name ?? "call",
+        payload.path ?? "",
+        since(event.at),
+        null,
+        null,
+      );
       known.arguments = payload.arguments;
       found.set(id, known);
     }
-    if (event.kind !== "tool.call.pending") [known.end, known.ending] = [since(event.at), event.kind.replace("tool.call.", "")];
+    if (event.kind !== "tool.call.pending")
+      [known.end, known.ending] = [since(event.at), event.kind.replace("tool.call.", "")];
   }
   return [...found.values()];
 }
@@ -100,10 +122,20 @@ function turns(trace: AgentTraceResult, root: string, since: (at: string) => num
       counts.set(call, number);
       const start = since(event.at);
       const turn = call === root ? (trace.turns[number - 1] ?? null) : null;
-      const over = trace.events.find((other) => other.kind === "agent.turn.end" && other.call === event.call && since(other.at) >= start);
+      const over = trace.events.find(
+        (other) => other.kind === "agent.turn.end" && other.call === event.call && since(other.at) >= start,
+      );
       const end = turn ? since(turn.at) : over ? since(over.at) : null;
       const model = (event.payload as Payload).model ?? "model";
-      const made = span(`${call}#${number}`, "model", `turn ${number} · ${model}`, "", start, end === null ? null : Math.max(start, end), end === null ? null : "success");
+      const made = span(
+        `${call}#${number}`,
+        "model",
+        `turn ${number} · ${model}`,
+        "",
+        start,
+        end === null ? null : Math.max(start, end),
+        end === null ? null : "success",
+      );
       made.turn = turn;
       return made;
     });
@@ -113,7 +145,8 @@ function turns(trace: AgentTraceResult, root: string, since: (at: string) => num
 function settle(one: Span, ended: number | null): void {
   one.children.sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity));
   for (const child of one.children) {
-    if (ended !== null && child.start !== null && child.end === null) [child.end, child.ending] = [Math.max(child.start, ended), child.ending ?? "interrupted"];
+    if (ended !== null && child.start !== null && child.end === null)
+      [child.end, child.ending] = [Math.max(child.start, ended), child.ending ?? "interrupted"];
     settle(child, ended);
   }
 }
