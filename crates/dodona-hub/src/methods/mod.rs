@@ -1,6 +1,7 @@
 //! The plugin `hub`: what the hub tells about itself.
 
 mod approvals;
+mod limits;
 mod types;
 
 use std::sync::{Arc, Weak};
@@ -15,6 +16,7 @@ use dodona_proto::{CallId, PluginName, PluginPath, Project, Scope, StreamId};
 use crate::cancel::CancelTarget;
 use crate::hub::Core;
 use approvals::ApprovalMethods;
+use limits::LimitsResult;
 use types::{
     CallsResult, CancelParams, CancelResult, HealthResult, LoginCode, MethodsParams, MethodsResult,
     PluginsResult, ProjectsResult, RegisterProjectParams, SchemaHashParams, SchemaHashResult,
@@ -143,6 +145,17 @@ impl HubMethods {
     #[method(scope = "hub:read")]
     async fn health(&self, _ctx: &CallCtx, _p: NoParams) -> Result<HealthResult, CallError> {
         Ok(HealthResult::from(self.core()?.health()))
+    }
+
+    /// Tells what calls are bounded by, and how much of its room the journal has used; that reads
+    /// all of it.
+    #[method(scope = "hub:read")]
+    async fn limits(&self, _ctx: &CallCtx, _p: NoParams) -> Result<LimitsResult, CallError> {
+        let core = self.core()?;
+        let held = core.journal.held().await.map_err(|error| {
+            CallError::new(ErrorCode::Internal, "the journal could not be measured").log(error)
+        })?;
+        Ok(LimitsResult::new(&core.config, held))
     }
 
     /// Lists the caller's projects.

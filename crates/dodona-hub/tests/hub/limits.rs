@@ -218,3 +218,23 @@ async fn places_are_given_back_however_a_call_ends() {
     assert_eq!(nested, json!({"refused": "limit.concurrency"}));
     free("a refused nested call").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_are_told_with_the_room_that_the_journal_has_used() {
+    let config = limits(|limits: &mut LimitsConfig| {
+        limits.user = at_once(7);
+        limits.plugin = of("echo", once());
+    });
+    let rig = Rig::with(config, Vec::new()).await;
+    let before = rig.call("hub.limits", json!({})).await.unwrap();
+    assert_eq!(before["user"]["concurrent"], 7);
+    assert_eq!(before["plugins"]["echo"]["per_second"], 1);
+    assert_eq!(before["plugins_for_each_user"], json!({}));
+    assert_eq!(before["unary_timeout_ms"], 60_000);
+    rig.call("echo.tally", json!({})).await.unwrap();
+    let after = rig.call("hub.limits", json!({})).await.unwrap();
+    let bytes = |told: &Value| told["journal"]["bytes"].as_u64().unwrap();
+    assert!(bytes(&after) > bytes(&before), "{before} {after}");
+    assert!(bytes(&after) <= after["journal"]["max_bytes"].as_u64().unwrap());
+    assert!(after["journal"]["oldest"].is_string(), "{after}");
+}

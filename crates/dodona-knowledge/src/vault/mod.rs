@@ -37,9 +37,10 @@ use links::Links;
 use scribe::Scribe;
 use scribes::Scribes;
 use types::{
-    Backlinks, Changes, ChangesParams, DeleteParams, DiffParams, Difference, Done, Edge, Graph,
-    History, HistoryParams, IndexParams, ListParams, MoveParams, NoteParams, NoteRef, NoteText,
-    Notes, ReadParams, SearchParams, Tag, Tags, Trash, TrashParams, UndoParams, WriteParams,
+    Backlinks, Changes, ChangesParams, DeleteParams, DiffParams, Difference, Done, Edge,
+    FollowParams, Followed, Graph, History, HistoryParams, IndexParams, ListParams, MoveParams,
+    NoteParams, NoteRef, NoteText, Notes, ReadParams, SearchParams, Tag, Tags, Trash, TrashParams,
+    UndoParams, WriteParams,
 };
 
 /// The plugin.
@@ -157,6 +158,18 @@ impl Vault {
             .filter(|link| links.resolve(&link.path, &link.target) == Some(p.path.as_str()));
         Ok(Backlinks {
             backlinks: pointing.map(Into::into).collect(),
+        })
+    }
+
+    /// Tells which note a link leads to.
+    #[method(scope = "vault:read")]
+    async fn follow(&self, ctx: &CallCtx, p: FollowParams) -> Result<Followed, CallError> {
+        let shelf = self.fresh(ctx).await?;
+        let notes = notes(&shelf).await?;
+        let paths = notes.iter().map(|note| note.path.as_str());
+        let links = Links::new(paths, shelf.catalogue.aliases().await?);
+        Ok(Followed {
+            path: links.resolve(&p.from, &p.target).map(str::to_owned),
         })
     }
 

@@ -84,6 +84,21 @@ pub(super) struct Backlinks {
     pub(super) backlinks: Vec<WrittenLink>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct FollowParams {
+    /// The note the link stands in; without it, it is read from the root.
+    #[serde(default)]
+    pub(super) from: String,
+    /// The link as it is written, without `[[`, `#heading` and `|alias`.
+    pub(super) target: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Followed {
+    /// The note it leads to; none where it leads nowhere.
+    pub(super) path: Option<String>,
+}
+
 /// A link as it stands in a note.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct WrittenLink {

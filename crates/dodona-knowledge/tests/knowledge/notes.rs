@@ -50,6 +50,22 @@ async fn a_link_may_use_any_name_of_a_note() {
 }
 
 #[tokio::test]
+async fn a_link_is_followed_from_the_note_it_stands_in() {
+    let vault = vault().await;
+    for (from, target, leads_to) in [
+        ("auth/deep/note.md", "../Login.md", json!("auth/Login.md")),
+        ("index.md", "login", json!("auth/Login.md")),
+        ("", "auth/login", json!("auth/Login.md")),
+        ("index.md", "nowhere", json!(null)),
+        ("index.md", "../../etc/passwd", json!(null)),
+    ] {
+        let params = json!({ "from": from, "target": target });
+        let found = vault.call("vault.follow", params).await.unwrap();
+        assert_eq!(found["path"], leads_to, "{target} in {from}");
+    }
+}
+
+#[tokio::test]
 async fn the_graph_lists_links_that_lead_nowhere() {
     let graph = vault().await.call("vault.graph", json!({})).await.unwrap();
     assert_eq!(

@@ -42,7 +42,7 @@ pub use history::{EventFilter, Place, Recent, RecordedEvent};
 pub use reader::StreamReader;
 pub use recovery::Recovered;
 pub use redact::Redactor;
-pub use retention::{Pruned, Retention};
+pub use retention::{Held, Pruned, Retention};
 pub use writer::{Ready, StreamWriter};
 
 /// The journal's own file.
@@ -362,6 +362,11 @@ impl Journal {
     /// Removes what `retention` no longer keeps.
     pub async fn prune(&self, retention: Retention) -> Result<Pruned, JournalError> {
         Ok(retention::prune(&self.inner.db, retention).await?)
+    }
+
+    /// How much it holds; that reads all of it.
+    pub async fn held(&self) -> Result<Held, JournalError> {
+        Ok(retention::held(&self.inner.db).await?)
     }
 
     /// Waits until everything queued so far is committed.

@@ -39,19 +39,37 @@ pub struct Pruned {
     pub records: u64,
 }
 
+/// How much the journal holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// About how many bytes, counted as [`Retention::max_bytes`] counts them.
+    pub bytes: u64,
+    /// When the oldest of what has ended was; nothing where there is nothing.
+    pub oldest: Option<Timestamp>,
+}
+
+/// Measures by reading all rows: not for a hot path.
+pub(super) async fn held(db: &Db) -> Result<Held, DbError> {
+    let (bytes, oldest) = db.read(measure).await?;
+    Ok(Held {
+        bytes,
+        oldest: oldest.and_then(|millis| Timestamp::from_millisecond(millis).ok()),
+    })
+}
+
+fn measure(tx: &crate::Tx<'_>) -> Result<(u64, Option<i64>), DbError> {
+    let bytes = tx.query_one(schema::BYTES, (), |row| row.get(0))?;
+    let oldest = tx.query_one(schema::OLDEST, (), |row| row.get(0))?;
+    Ok((bytes, oldest))
+}
+
 pub(super) async fn prune(db: &Db, retention: Retention) -> Result<Pruned, DbError> {
     let mut pruned = Pruned::default();
     let age = i64::try_from(retention.max_age.as_millis()).unwrap_or(i64::MAX);
     let mut cutoff = Timestamp::now().as_millisecond().saturating_sub(age);
     loop {
         drop_before(db, cutoff, &mut pruned).await?;
-        let (bytes, oldest) = db
-            .read(|tx| {
-                let bytes: u64 = tx.query_one(schema::BYTES, (), |row| row.get(0))?;
-                let oldest: Option<i64> = tx.query_one(schema::OLDEST, (), |row| row.get(0))?;
-                Ok((bytes, oldest))
-            })
-            .await?;
+        let (bytes, oldest) = db.read(measure).await?;
         let Some(oldest) = oldest.filter(|_| bytes > retention.max_bytes) else {
             return Ok(pruned);
         };
