@@ -10,10 +10,12 @@ use bytes::Bytes;
 use dodona_web::File;
 
 /// What the page may load and where it may send: its own files, and this server. Markup that is made
-/// from a string is refused by the browser, but for the templates that the framework has compiled.
+/// from a string is refused by the browser, but for the templates that the framework has compiled;
+/// so are scripts, but for the graph's layout, which runs as a worker.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
-     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html \
+     dodona-worker";
 
 /// For everything that is not the page: should a browser show it, it can do nothing.
 const OTHER_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";

@@ -197,6 +197,16 @@ export type BlameRange = {
  * timing of parallel branches. */
 export type CallId = string;
 
+/** A bound on calls. Zero is no bound. */
+export type CallLimit = {
+  /** Calls a second in the long run. */
+  per_second: number;
+  /** Calls at once after a pause. */
+  burst: number;
+  /** Calls that run at the same time. */
+  concurrent: number;
+};
+
 /** A running call, as `hub.calls` lists it. */
 export type CallSummary = {
   /** Which call. */
@@ -672,6 +682,11 @@ export type Firing = {
   message?: string | null;
 };
 
+export type Followed = {
+  /** The note it leads to; none where it leads nowhere. */
+  path?: string | null;
+};
+
 /** The conversation that another one began as a copy of, and the last exchange they share. */
 export type ForkPoint = {
   /** Which conversation. */
@@ -800,6 +815,18 @@ export type InfoResult = {
   problems: PluginsProblem[];
 };
 
+/** How much the journal holds, and how much it may. */
+export type JournalRoom = {
+  /** About how many bytes it holds. */
+  bytes: number;
+  /** When more than this, the oldest goes. */
+  max_bytes: number;
+  /** When the oldest of what it holds ended. */
+  oldest?: string | null;
+  /** What is older than this goes. */
+  max_age_s: number;
+};
+
 /** One thing that was remembered. */
 export type KeyDecision = {
   /** What sort of thing it is. */
@@ -818,6 +845,31 @@ export type Level = {
   user: string;
   /** Levels still below it. */
   below: number;
+};
+
+export type LimitsResult = {
+  /** Each user's calls from outside. */
+  user: CallLimit;
+  /** All calls of a plugin's methods, where they are bounded. */
+  plugins: Record<string, CallLimit>;
+  /** Each user's calls of a plugin's methods, where they are bounded. */
+  plugins_for_each_user: Record<string, CallLimit>;
+  /** How many calls below one root may run at once. */
+  nested: number;
+  /** The most bytes of JSON that parameters from outside may have. */
+  params_bytes: number;
+  /** The deepest that parameters from outside may nest. */
+  params_depth: number;
+  /** How long a unary call may take where neither the method nor the caller says. */
+  unary_timeout_ms: number;
+  /** The same for a streaming call. */
+  stream_timeout_ms: number;
+  /** How long a stream that nobody reads goes on. */
+  stream_grace_ms: number;
+  /** How long a call waits for a person's agreement. */
+  approval_timeout_ms: number;
+  /** The journal's room. */
+  journal: JournalRoom;
 };
 
 /** What sort of thing a line of a summary says. The order is that in which a model reads them. */
@@ -2519,6 +2571,12 @@ export interface Methods {
     result: HealthResult;
     kind: "unary";
   };
+  /** Tells what calls are bounded by, and how much of its room the journal has used; that reads all of it. */
+  "hub.limits": {
+    params: Record<string, never>;
+    result: LimitsResult;
+    kind: "unary";
+  };
   /** Makes a code that signs a page in as the caller, once and within five minutes. */
   "hub.login_code": {
     params: Record<string, never>;
@@ -3011,6 +3069,17 @@ export interface Methods {
       to?: string | null;
     };
     result: VaultDifference;
+    kind: "unary";
+  };
+  /** Tells which note a link leads to. */
+  "vault.follow": {
+    params: {
+      /** The note the link stands in; without it, it is read from the root. */
+      from?: string;
+      /** The link as it is written, without `[[`, `#heading` and `|alias`. */
+      target: string;
+    };
+    result: Followed;
     kind: "unary";
   };
   /** Tells how the notes are linked, and which links lead nowhere. */

@@ -10,6 +10,8 @@ export const icons = {
   system: "M4 13h4l2-7 4 12 2-5h4",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l4.500 4.500",
   plus: "M12 5v14M5 12h14",
+  minus: "M5 12h14",
+  fit: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
   close: "M6 6l12 12M18 6L6 18",
   check: "M5 13l4.500 4.500L19 7",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
