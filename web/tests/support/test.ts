@@ -11,7 +11,7 @@
  * `app` is signed in. `server` and `model` are shared by the tests of a worker; a test that breaks
  * things starts its own with `Server.start`.
  */
-import { type BrowserContext, test as base, type Page } from "@playwright/test";
+import { type BrowserContext, test as base, expect, type Page } from "@playwright/test";
 import { axe, type Finding } from "./axe.ts";
 import { serveDist } from "./dist.ts";
 import { Model } from "./model.ts";
@@ -60,6 +60,12 @@ export class App {
   async dark(): Promise<void> {
     await this.page.emulateMedia({ colorScheme: "dark" });
   }
+}
+
+/** Waits until nothing that is shown is still being loaded. */
+export async function loaded(page: Page): Promise<void> {
+  await expect(page.getByRole("main").getByRole("heading", { level: 1 })).toBeVisible();
+  await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
 }
 
 interface Shared {
