@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { Server, files } from "./support/server.ts";
+import { files, Server } from "./support/server.ts";
 import { App, expect, loaded, test } from "./support/test.ts";
 
 test("code is found as one types, and the passage is marked in its file", async ({ app }) => {
@@ -34,7 +34,11 @@ test("definitions and references of a symbol are found by its name", async ({ ap
 test("a name that is selected in a file can be looked up", async ({ app }) => {
   const { page } = app;
   await app.open(`#/code/${encodeURIComponent("src/auth/jwt.rs")}`);
-  await page.getByRole("region", { name: "Text of src/auth/jwt.rs" }).getByText("verify", { exact: false }).first().waitFor();
+  await page
+    .getByRole("region", { name: "Text of src/auth/jwt.rs" })
+    .getByText("verify", { exact: false })
+    .first()
+    .waitFor();
   await page.evaluate(() => {
     const lines = [...document.querySelectorAll(".text")];
     const line = lines.find((one) => one.textContent?.includes("pub fn verify"));
@@ -70,7 +74,10 @@ test("a file tells who wrote its lines, and why", async ({ page, model }) => {
   const { ".git/HEAD": _, ...own } = files;
   const server = await Server.start({ files: own, model: model.url });
   try {
-    const git = (...args: string[]) => execFileSync("git", ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", ...args], { cwd: server.project });
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", ...args], {
+        cwd: server.project,
+      });
     git("init", "-q");
     git("add", "-A");
     git("commit", "-qm", "shop: the first cart\n\nOnly what is needed to sell.");

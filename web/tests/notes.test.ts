@@ -68,7 +68,10 @@ test("the list of notes is walked with the keyboard", async ({ app }) => {
   await expect(page.getByRole("article")).toBeVisible();
 });
 
-test("a note is written, previewed as one types, moved with its links, deleted and brought back", async ({ app, server }) => {
+test("a note is written, previewed as one types, moved with its links, deleted and brought back", async ({
+  app,
+  server,
+}) => {
   const { page } = app;
   server.write("notes/hub.md", "# Hub\n\nSee [[life]].\n");
   await app.open("#/notes");
@@ -90,7 +93,9 @@ test("a note is written, previewed as one types, moved with its links, deleted a
   await expect(page).toHaveURL(/archive%2Flife\.md/);
   const hub = await server.call<{ text: string }>("vault.read", { path: "notes/hub.md" });
   expect(hub.text).toContain("life");
-  const { backlinks } = await server.call<{ backlinks: { path: string }[] }>("vault.backlinks", { path: "notes/archive/life.md" });
+  const { backlinks } = await server.call<{ backlinks: { path: string }[] }>("vault.backlinks", {
+    path: "notes/archive/life.md",
+  });
   expect(backlinks.map((link) => link.path)).toEqual(["notes/hub.md"]);
 
   await page.getByRole("button", { name: "Delete" }).click();
@@ -145,7 +150,9 @@ test("history tells what changed, and takes it back", async ({ app, server }) =>
   await expect(page.getByText("The change is taken back")).toBeVisible();
   const note = await server.call<{ text: string }>("vault.read", { path });
   expect(note.text).toContain("one");
-  await expect(page.getByRole("list", { name: "Changes, newest first" }).getByRole("button").first()).toContainText("taken back");
+  await expect(page.getByRole("list", { name: "Changes, newest first" }).getByRole("button").first()).toContainText(
+    "taken back",
+  );
 });
 
 test("tags lead to the notes that have them", async ({ app }) => {
@@ -160,21 +167,28 @@ test("tags lead to the notes that have them", async ({ app }) => {
 test("what a note says stays text, whatever it says", async ({ app, server }) => {
   const { page } = app;
   const hostile = [
-    "# <img src=x onerror=\"window.hacked=1\">",
+    '# <img src=x onerror="window.hacked=1">',
     "<script>window.hacked = 1</script>",
-    "<svg onload=\"window.hacked=1\"><a xlink:href=\"javascript:window.hacked=1\">x</a></svg>",
+    '<svg onload="window.hacked=1"><a xlink:href="javascript:window.hacked=1">x</a></svg>',
     "[script](javascript:window.hacked=1) [data](data:text/html,<script>window.hacked=1</script>) [odd](JaVaScRiPt:window.hacked=1)",
-    "![image](x\" onerror=\"window.hacked=1) [[<img src=x onerror=window.hacked=1>]] <javascript:window.hacked=1>",
-    "`<b onclick=window.hacked=1>` <iframe srcdoc=\"<script>parent.hacked=1</script>\"></iframe>",
+    '![image](x" onerror="window.hacked=1) [[<img src=x onerror=window.hacked=1>]] <javascript:window.hacked=1>',
+    '`<b onclick=window.hacked=1>` <iframe srcdoc="<script>parent.hacked=1</script>"></iframe>',
     "| <img src=x onerror=window.hacked=1> |\n|---|\n| <svg/onload=window.hacked=1> |",
   ].join("\n\n");
   const path = "notes/hostile.md";
-  server.write(path, `---\ntitle: <img src=x onerror=window.hacked=1>\ntags: ["<script>window.hacked=1</script>"]\n---\n${hostile}\n`);
+  server.write(
+    path,
+    `---\ntitle: <img src=x onerror=window.hacked=1>\ntags: ["<script>window.hacked=1</script>"]\n---\n${hostile}\n`,
+  );
   const isHarmless = async () => {
     const found = await page.evaluate(() => ({
       hacked: (window as { hacked?: number }).hacked,
-      made: document.querySelectorAll("main iframe, main script, main img, main [onerror], main [onload], main [onclick]").length,
-      links: [...document.querySelectorAll("main a")].map((a) => a.getAttribute("href") ?? "").filter((to) => /^\s*(javascript|data|vbscript):/i.test(to)),
+      made: document.querySelectorAll(
+        "main iframe, main script, main img, main [onerror], main [onload], main [onclick]",
+      ).length,
+      links: [...document.querySelectorAll("main a")]
+        .map((a) => a.getAttribute("href") ?? "")
+        .filter((to) => /^\s*(javascript|data|vbscript):/i.test(to)),
     }));
     expect(found).toEqual({ hacked: undefined, made: 0, links: [] });
   };
@@ -183,7 +197,9 @@ test("what a note says stays text, whatever it says", async ({ app, server }) =>
   await page.getByText("script", { exact: true }).first().click();
   await isHarmless();
   await app.open(address(path, "?tab=edit"));
-  await expect(page.getByRole("region", { name: "Preview" }).getByText("<script>window.hacked = 1</script>")).toBeVisible();
+  await expect(
+    page.getByRole("region", { name: "Preview" }).getByText("<script>window.hacked = 1</script>"),
+  ).toBeVisible();
   await isHarmless();
   await app.open("#/notes?show=graph");
   await expect(page.locator("[data-layout=done]")).toBeVisible();
@@ -192,7 +208,10 @@ test("what a note says stays text, whatever it says", async ({ app, server }) =>
   await isHarmless();
 });
 
-test("a graph of 5 000 notes is laid out in another thread, and the page answers meanwhile", async ({ page, model }) => {
+test("a graph of 5 000 notes is laid out in another thread, and the page answers meanwhile", async ({
+  page,
+  model,
+}) => {
   const files: Record<string, string> = { "index.md": "# Index\n" };
   for (let i = 0; i < 5_000; i++) {
     const links = [Math.floor(i / 7), (i * 13) % 5_000].map((to) => `[[n${to}]]`).join(" ");
@@ -226,7 +245,9 @@ test("a graph of 5 000 notes is laid out in another thread, and the page answers
     const graph = page.getByRole("application", { name: /Graph of 5001 notes/ });
     await expect(graph).toBeVisible();
     await expect(page.locator("[data-layout=done]")).toBeVisible({ timeout: 110_000 });
-    const counts = await page.evaluate(() => (window as unknown as { counts: { tasks: number; pictures: number } }).counts);
+    const counts = await page.evaluate(
+      () => (window as unknown as { counts: { tasks: number; pictures: number } }).counts,
+    );
     expect(counts.pictures).toBeGreaterThan(1);
     expect(counts.tasks).toBeGreaterThan(counts.pictures);
 
@@ -270,7 +291,13 @@ test("the pointer shows a note's title in the graph, and opens it", async ({ app
 
 test("notes have no serious finding of axe-core, light or dark, and fit a phone", async ({ app }) => {
   const { page } = app;
-  const places = [address("notes/decisions/auth.md"), address("notes/sessions.md", "?tab=edit"), address("notes/sessions.md", "?tab=history"), "#/notes?show=graph", "#/notes?show=tags"];
+  const places = [
+    address("notes/decisions/auth.md"),
+    address("notes/sessions.md", "?tab=edit"),
+    address("notes/sessions.md", "?tab=history"),
+    "#/notes?show=graph",
+    "#/notes?show=tags",
+  ];
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     for (const place of places) {

@@ -29,7 +29,11 @@ test("a call that waits is approved, and another denied with a reason", async ({
     await app.signIn();
     await app.open("#/system");
     await expect(page.getByText("Nothing waits for an answer.")).toBeVisible();
-    const ask = (path: string) => server.call("vault.write", { path, body: "# New\n" }).then(() => "done", (error: Error) => error.message);
+    const ask = (path: string) =>
+      server.call("vault.write", { path, body: "# New\n" }).then(
+        () => "done",
+        (error: Error) => error.message,
+      );
 
     const first = ask("notes/yes.md");
     const question = page.getByRole("article", { name: "Question about vault.write" });
@@ -56,9 +60,14 @@ test("a call that waits is approved, and another denied with a reason", async ({
 test("usage is plotted, with the same numbers in a table", async ({ app, server, model }) => {
   const { page } = app;
   model.says([{ text: "Twenty-four hours." }]);
-  const { stream_id } = await server.call<{ stream_id: string }>("agent.chat", { message: "How long does a session last?" });
+  const { stream_id } = await server.call<{ stream_id: string }>("agent.chat", {
+    message: "How long does a session last?",
+  });
   const ended = async () => {
-    const { items } = await server.call<{ items: { call_id: string; status?: string }[] }>("hub.stream", { stream_id, limit: 1_000 });
+    const { items } = await server.call<{ items: { call_id: string; status?: string }[] }>("hub.stream", {
+      stream_id,
+      limit: 1_000,
+    });
     return items.find((item) => item.call_id === stream_id && item.status)?.status;
   };
   await expect.poll(ended, { timeout: 45_000 }).toBe("complete");

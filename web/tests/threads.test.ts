@@ -18,8 +18,13 @@ test("a thread is begun, written to, archived and brought back", async ({ app, s
   const decision = page.getByRole("article", { name: "Entry 2, Decision" });
   await expect(decision.locator("strong")).toHaveText("a week");
   await expect(page.getByLabel("New entry")).toHaveValue("");
-  const { entries } = await server.call<{ entries: { entry_type: string; author: string }[] }>("thread.read", { thread_id: "checkout" });
-  expect(entries.map((entry) => [entry.entry_type, entry.author])).toEqual([["research", "user"], ["decision", "user"]]);
+  const { entries } = await server.call<{ entries: { entry_type: string; author: string }[] }>("thread.read", {
+    thread_id: "checkout",
+  });
+  expect(entries.map((entry) => [entry.entry_type, entry.author])).toEqual([
+    ["research", "user"],
+    ["decision", "user"],
+  ]);
 
   await page.getByRole("button", { name: "Archive", exact: true }).click();
   await expect(page.getByText("nothing more is written to it")).toBeVisible();
@@ -31,8 +36,16 @@ test("a thread is begun, written to, archived and brought back", async ({ app, s
 
 test("entries are found as one types, and the one that was found is marked", async ({ app, server }) => {
   const { page } = app;
-  await server.call("thread.push", { thread_id: "auth-rework", content: "Refresh tokens need a shared store.", entry_type: "research" });
-  await server.call("thread.push", { thread_id: "auth-rework", content: "We drop refresh tokens: revocation is too dear.", entry_type: "decision" });
+  await server.call("thread.push", {
+    thread_id: "auth-rework",
+    content: "Refresh tokens need a shared store.",
+    entry_type: "research",
+  });
+  await server.call("thread.push", {
+    thread_id: "auth-rework",
+    content: "We drop refresh tokens: revocation is too dear.",
+    entry_type: "decision",
+  });
   await app.open("#/threads");
   await page.getByRole("list", { name: "Threads" }).waitFor();
   await page.getByRole("main").focus();
@@ -59,7 +72,8 @@ test("a long thread shows its end, and its beginning when asked", async ({ app, 
 
 test("what an entry says stays text", async ({ app, server }) => {
   const { page } = app;
-  const content = "<img src=x onerror=window.hacked=1> [x](javascript:window.hacked=1)\n\n<script>window.hacked=1</script>";
+  const content =
+    "<img src=x onerror=window.hacked=1> [x](javascript:window.hacked=1)\n\n<script>window.hacked=1</script>";
   await server.call("thread.push", { thread_id: "hostile", content });
   await app.open("#/threads/hostile");
   await expect(page.getByText("<script>window.hacked=1</script>").first()).toBeVisible();
@@ -70,7 +84,8 @@ test("what an entry says stays text", async ({ app, server }) => {
 test("threads have no serious finding of axe-core, light or dark, and fit a phone", async ({ app, server }) => {
   const { page } = app;
   await server.call("thread.push", { thread_id: "seen", content: "One entry of each kind.", entry_type: "decision" });
-  for (const kind of ["thought", "research", "insight"]) await server.call("thread.push", { thread_id: "seen", content: "And one more.", entry_type: kind });
+  for (const kind of ["thought", "research", "insight"])
+    await server.call("thread.push", { thread_id: "seen", content: "And one more.", entry_type: kind });
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await app.open("#/threads/seen?entry=2");
