@@ -81,6 +81,9 @@ test("a file tells who wrote its lines, and why", async ({ page, model }) => {
     git("init", "-q");
     git("add", "-A");
     git("commit", "-qm", "shop: the first cart\n\nOnly what is needed to sell.");
+    // A repository that begins later is seen at the next start.
+    await server.kill();
+    await server.up();
     server.run("index");
     const app = new App(page, server);
     await app.signIn();
