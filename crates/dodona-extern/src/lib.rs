@@ -4,3 +4,5 @@
 //!
 //! It decides nothing about who may call what: a plugin from outside builds the same contribution as
 //! one from inside, and the hub treats both alike.
+
+pub mod luau;

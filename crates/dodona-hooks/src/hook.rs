@@ -73,6 +73,16 @@ impl Hook {
         point::visit(point, Foreign(Arc::new(callback)))
     }
 
+    /// Whether an answer from outside is one that a point takes, for whoever tries a callback
+    /// without firing it.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit.
+    pub fn check_answer(point: HookPoint, answer: &Value) -> Result<(), HookFailure> {
+        point::visit(point, Check(answer))
+    }
+
     fn new<P: Point>(call: Call<P>) -> Self {
         Self {
             terms: Terms {
@@ -168,12 +178,28 @@ impl Visitor for Foreign {
                 let shown = serde_json::to_value(&*payload)
                     .map_err(|error| HookFailure(format!("the payload is no JSON: {error}")))?;
                 drop(payload);
-                match callback(shown).await? {
-                    Value::Null => Ok(Reply::none()),
-                    answer => serde_json::from_value(answer)
-                        .map_err(|error| HookFailure(format!("its answer does not fit: {error}"))),
-                }
+                reply::<P>(callback(shown).await?)
             }
         })
+    }
+}
+
+/// What an answer in JSON says.
+fn reply<P: Point>(answer: Value) -> Result<Reply<P::Edit>, HookFailure> {
+    match answer {
+        Value::Null => Ok(Reply::none()),
+        answer => serde_json::from_value(answer)
+            .map_err(|error| HookFailure(format!("its answer does not fit: {error}"))),
+    }
+}
+
+/// Reads an answer as a point would.
+struct Check<'a>(&'a Value);
+
+impl Visitor for Check<'_> {
+    type Output = Result<(), HookFailure>;
+
+    fn visit<P: Point>(self) -> Self::Output {
+        reply::<P>(self.0.clone()).map(|_| ())
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dodona_plugin::{Origin, Params};
-use dodona_proto::{CallError, ErrorCode, Principal};
+use dodona_proto::{CallError, ErrorCode, Principal, Project};
 use serde_json::{Map, Value};
 
 use crate::hub::Core;
@@ -36,10 +36,11 @@ impl Core {
         &self,
         who: &Principal,
         reach: Reach,
+        project: Option<&Project>,
         method: &str,
         params: Params,
     ) -> Result<Admitted, CallError> {
-        self.decide(who, reach, method, params)
+        self.decide(who, reach, project, method, params)
             .inspect_err(|error| meter::refused(&error.code))
     }
 
@@ -49,6 +50,7 @@ impl Core {
         &self,
         who: &Principal,
         reach: Reach,
+        project: Option<&Project>,
         method: &str,
         params: Params,
     ) -> Result<Admitted, CallError> {
@@ -57,7 +59,8 @@ impl Core {
         let route = snapshot
             .routes
             .get(method)
-            .filter(|route| is_reachable(route, reach));
+            .filter(|route| is_reachable(route, reach))
+            .filter(|route| route.is_in(project.map(|project| &project.id)));
         authorise(who, route)?;
         let places = self.limit(who, reach, route)?;
         let route = Arc::clone(route.ok_or_else(|| snapshot.missing(method))?);

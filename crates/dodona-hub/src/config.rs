@@ -27,6 +27,8 @@ pub struct HubConfig {
     pub capability_mode: CapabilityMode,
     /// Who makes plugins of what is outside the program: scripts, MCP servers.
     pub loaders: Loaders,
+    /// How often the files of plugins are looked at, to load those that changed; never, without.
+    pub watch: Option<Duration>,
     /// The user's settings as they are written, which plugins may read.
     pub global: Map<String, Value>,
     /// Rates and concurrency.
@@ -49,6 +51,7 @@ impl Default for HubConfig {
             approvals: ApprovalsConfig::default(),
             capability_mode: CapabilityMode::default(),
             loaders: Loaders::new(),
+            watch: None,
             global: Map::new(),
             limits: LimitsConfig::default(),
             retention: Retention::default(),

@@ -5,7 +5,7 @@ use dodona_store::Migration;
 /// Its file below the data directory.
 pub(crate) const FILE: &str = "hub.db";
 
-pub(crate) const MIGRATIONS: &[Migration] = &[TABLES, APPROVALS, STATE_VERSIONS];
+pub(crate) const MIGRATIONS: &[Migration] = &[TABLES, APPROVALS, STATE_VERSIONS, TRUSTED_FILES];
 
 const TABLES: Migration = Migration::new(
     1,
@@ -127,4 +127,10 @@ const STATE_VERSIONS: Migration = Migration::new(
         primary key (user_id, project_id, plugin_id)
     ) strict, without rowid;
     ",
+);
+
+const TRUSTED_FILES: Migration = Migration::new(
+    4,
+    "which files of a project are trusted",
+    "alter table trust add column files_json text not null default '{}';",
 );

@@ -10,7 +10,7 @@ use dodona_hooks::Hooks;
 use dodona_plugin::{CallInfo, EventBus, Plugin};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, MethodKind, NameError, PluginName,
-    PluginState, PluginStatus, Principal, Project, Scope, StreamId, Surface,
+    PluginState, PluginStatus, Principal, Project, ProjectId, Scope, StreamId, Surface,
 };
 use dodona_store::journal::{Journal, JournalError, Recovered};
 use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Store};
@@ -38,6 +38,7 @@ use crate::router::{Route, Snapshot};
 use crate::run;
 use crate::state::PluginStates;
 use crate::tree::{Calls, Root};
+use crate::trust::Trust;
 use crate::{database, methods, plugins};
 
 /// How often the journal is pruned.
@@ -98,7 +99,8 @@ pub(crate) struct Core {
     pub(crate) journal: Journal,
     pub(crate) accounts: Accounts,
     pub(crate) approvals: Approvals,
-    pub(crate) projects: Projects,
+    pub(crate) projects: Arc<Projects>,
+    pub(crate) trust: Arc<Trust>,
     /// The scope that shows everybody's calls and streams.
     pub(crate) admin: Scope,
     /// Counts journaled items.
@@ -129,7 +131,8 @@ impl Hub {
         let db = store.database(database::FILE, Durability::Full);
         db.migrate(database::MIGRATIONS).await?;
         let accounts = Accounts::load(db.clone()).await?;
-        let projects = Projects::load(db.clone()).await?;
+        let projects = Arc::new(Projects::load(db.clone()).await?);
+        let trust = Arc::new(Trust::load(db.clone()).await?);
         let approvals = Approvals::load(db.clone(), journal.clone()).await?;
         let overrides = Arc::new(UserOverrides::load(db.clone()).await?);
         let bus: Arc<dyn EventBus> = Arc::new(Bus::new(journal.clone()));
@@ -153,6 +156,8 @@ impl Hub {
                 modules,
                 own: own_plugins(core),
                 loaders: config.loaders.clone(),
+                projects: Arc::clone(&projects),
+                trust: Arc::clone(&trust),
                 config_dir: places.config,
             };
             Core {
@@ -163,6 +168,7 @@ impl Hub {
                 accounts,
                 approvals,
                 projects,
+                trust,
                 admin: methods::admin_scope(),
                 items: metrics::counter!("dodona_items_total"),
                 store,
@@ -179,6 +185,7 @@ impl Hub {
         core.activated.send_replace(true);
         let hub = Self { core };
         hub.keep_pruning();
+        hub.keep_watching();
         Ok(hub)
     }
 
@@ -192,6 +199,7 @@ impl Hub {
         let admitted = core.admit(
             &request.principal,
             Reach::Outside,
+            project.as_deref(),
             &request.method,
             request.params,
         )?;
@@ -237,9 +245,9 @@ impl Hub {
             .then(|| Arc::clone(route.method.descriptor()))
     }
 
-    /// What a principal may call.
+    /// What a principal may call, wherever it is: without what belongs to a project.
     pub fn methods(&self, who: &Principal) -> Vec<Arc<MethodDescriptor>> {
-        self.core.methods(who)
+        self.core.methods(who, None)
     }
 
     /// Where every plugin is in its life.
@@ -329,6 +337,34 @@ impl Hub {
         core.store.close().await;
     }
 
+    /// Loads plugins anew when their files change, for as long as the hub lives.
+    fn keep_watching(&self) {
+        let Some(every) = self.core.config.watch else {
+            return;
+        };
+        let core = Arc::downgrade(&self.core);
+        tokio::spawn(async move {
+            let mut last = match core.upgrade() {
+                Some(core) => core.manager.stamp().await,
+                None => return,
+            };
+            loop {
+                tokio::time::sleep(every).await;
+                let Some(core) = core.upgrade() else { return };
+                if core.stopping.load(Ordering::Acquire) {
+                    return;
+                }
+                let now = core.manager.stamp().await;
+                if now != last {
+                    let reloaded = core.manager.reload(&core.snapshot).await;
+                    tracing::info!(?reloaded, "the files of plugins have changed");
+                    // What changed while they were read is found in the next round.
+                    last = now;
+                }
+            }
+        });
+    }
+
     /// Prunes the journal now and then, for as long as the hub lives.
     fn keep_pruning(&self) {
         let core = Arc::downgrade(&self.core);
@@ -412,12 +448,17 @@ impl Core {
         Node::root(core, Arc::clone(root), info, since, keep_last, callable)
     }
 
-    pub(crate) fn methods(&self, who: &Principal) -> Vec<Arc<MethodDescriptor>> {
+    pub(crate) fn methods(
+        &self,
+        who: &Principal,
+        project: Option<&ProjectId>,
+    ) -> Vec<Arc<MethodDescriptor>> {
         let snapshot = self.snapshot.load();
-        let routes = snapshot
+        let here = snapshot
             .routes
             .values()
-            .map(|route| route.method.descriptor());
+            .filter(|route| route.is_in(project));
+        let routes = here.map(|route| route.method.descriptor());
         let mut methods: Vec<_> = routes
             .filter(|method| {
                 method

@@ -59,6 +59,7 @@ mod stream;
 mod tap;
 mod tool;
 mod tree;
+mod trust;
 mod validate;
 
 pub use accounts::{LOCAL_USER, TokenInfo};

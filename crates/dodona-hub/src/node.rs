@@ -374,9 +374,13 @@ impl Node {
     ) -> Result<(Arc<Self>, Admitted), CallError> {
         drop(self.unended()?);
         self.may_call(method)?;
-        let admitted = self
-            .core
-            .admit(&self.info.principal, Reach::Inside, method, params)?;
+        let admitted = self.core.admit(
+            &self.info.principal,
+            Reach::Inside,
+            self.info.project.as_deref(),
+            method,
+            params,
+        )?;
         let descriptor = admitted.route.descriptor();
         let node = self.child(ChildSpec {
             name: admitted.route.plugin.as_str(),
@@ -477,7 +481,8 @@ impl Caller for Node {
     }
 
     fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
-        let mut methods = self.core.methods(&self.info.principal);
+        let project = self.info.project.as_ref().map(|project| &project.id);
+        let mut methods = self.core.methods(&self.info.principal, project);
         if let Some(callable) = &self.callable {
             methods.retain(|method| callable.contains(method.name.plugin()));
         }

@@ -85,6 +85,12 @@ impl Projects {
         known.get(id).map(|project| project.root.clone())
     }
 
+    /// All of them, by id.
+    pub(crate) fn all(&self) -> Vec<Arc<Project>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().cloned().collect()
+    }
+
     /// The projects a user is a member of.
     pub(crate) fn of(&self, user: &UserId) -> Vec<Arc<Project>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);

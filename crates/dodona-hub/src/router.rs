@@ -8,6 +8,7 @@ use dodona_plugin::Method;
 use dodona_plugin::reading::nearest;
 use dodona_proto::{
     CallError, ErrorCode, MethodDescriptor, MethodName, PluginName, PluginState, PluginStatus,
+    ProjectId,
 };
 use jsonschema::Validator;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,8 @@ pub(crate) struct Route {
     pub(crate) result_type: Arc<str>,
     pub(crate) limits: Arc<PluginLimits>,
     pub(crate) meter: Meter,
+    /// The only project in which it is there; `None` is everywhere.
+    pub(crate) project: Option<ProjectId>,
     /// The plugins that its calls may call; `None` is any.
     pub(crate) callable: Option<Arc<BTreeSet<PluginName>>>,
     /// Kept for as long as somebody runs the method, or may begin to.
@@ -44,6 +47,11 @@ impl Drop for Lease {
 }
 
 impl Route {
+    /// Whether it is there for calls about a project.
+    pub(crate) fn is_in(&self, project: Option<&ProjectId>) -> bool {
+        self.project.is_none() || self.project.as_ref() == project
+    }
+
     pub(crate) fn descriptor(&self) -> &MethodDescriptor {
         self.method.descriptor()
     }

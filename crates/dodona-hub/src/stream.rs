@@ -24,6 +24,7 @@ impl Hub {
         let admitted = core.admit(
             &request.principal,
             Reach::Outside,
+            project.as_deref(),
             &request.method,
             request.params,
         )?;

@@ -139,6 +139,8 @@ pub struct PluginContext {
     pub data_dir: PathBuf,
     /// A database of its own; opened when first used.
     pub db: Db,
+    /// The project that it belongs to, if it does: it concerns no other.
+    pub project: Option<ProjectId>,
     /// Where it says what it does; kept over reloads, and bounded.
     pub log: PluginLog,
     /// The event bus.

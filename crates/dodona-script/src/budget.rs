@@ -5,7 +5,7 @@
 //! the error meets it again at the next call, and a run that was stopped once has failed, whatever
 //! it returns.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::error::{ErrorKind, ScriptError};
@@ -17,6 +17,8 @@ pub(crate) enum Limit {
     Steps,
     #[error("the script takes longer than it may")]
     Time,
+    #[error("the script was stopped")]
+    Stopped,
 }
 
 impl Limit {
@@ -24,6 +26,7 @@ impl Limit {
         let kind = match self {
             Self::Steps => ErrorKind::Steps,
             Self::Time => ErrorKind::Time,
+            Self::Stopped => ErrorKind::Stopped,
         };
         ScriptError::new(kind, self.to_string())
     }
@@ -36,6 +39,10 @@ pub(crate) struct Budget {
     steps: AtomicU64,
     /// Nanoseconds since the epoch.
     deadline: AtomicU64,
+    /// What was left of the time when the run began to wait.
+    left: AtomicU64,
+    /// Set from any thread.
+    stopped: AtomicBool,
     /// 0, or what was reached first.
     reached: AtomicU8,
     /// The line of the script where it was reached, or 0.
@@ -48,6 +55,8 @@ impl Budget {
             epoch: Instant::now(),
             steps: AtomicU64::new(0),
             deadline: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
             reached: AtomicU8::new(0),
             line: AtomicUsize::new(0),
         }
@@ -62,6 +71,25 @@ impl Budget {
         self.line.store(0, Relaxed);
     }
 
+    /// Stands still while the run waits for the program around it.
+    pub(crate) fn pause(&self) {
+        let now = nanos(self.epoch.elapsed());
+        let left = self.deadline.load(Relaxed).saturating_sub(now);
+        self.left.store(left, Relaxed);
+    }
+
+    /// Goes on after a wait, with the time that was left.
+    pub(crate) fn go_on(&self) {
+        let now = nanos(self.epoch.elapsed());
+        let deadline = now.saturating_add(self.left.load(Relaxed));
+        self.deadline.store(deadline, Relaxed);
+    }
+
+    /// Ends the run at its next step, for good.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
     /// When the run has to end.
     pub(crate) fn deadline(&self) -> Instant {
         self.epoch + Duration::from_nanos(self.deadline.load(Relaxed))
@@ -71,7 +99,8 @@ impl Budget {
         match self.reached.load(Relaxed) {
             0 => None,
             1 => Some(Limit::Steps),
-            _ => Some(Limit::Time),
+            2 => Some(Limit::Time),
+            _ => Some(Limit::Stopped),
         }
     }
 
@@ -96,6 +125,10 @@ impl Budget {
     pub(crate) fn step(&self) -> Result<(), Limit> {
         if let Some(limit) = self.reached() {
             return Err(limit);
+        }
+        if self.stopped.load(Relaxed) {
+            self.reached.store(3, Relaxed);
+            return Err(Limit::Stopped);
         }
         let Some(left) = self.steps.load(Relaxed).checked_sub(1) else {
             self.reached.store(1, Relaxed);

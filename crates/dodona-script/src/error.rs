@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Steps,
     /// It took longer than it may.
     Time,
+    /// Somebody stopped it.
+    Stopped,
     /// What it returned is no result.
     Result,
 }
@@ -30,13 +32,17 @@ impl ErrorKind {
             Self::Memory => "memory",
             Self::Steps => "steps",
             Self::Time => "time",
+            Self::Stopped => "stopped",
             Self::Result => "result",
         }
     }
 
     /// Whether a limit was reached; the virtual machine is thrown away then.
     pub const fn is_limit(self) -> bool {
-        matches!(self, Self::Memory | Self::Steps | Self::Time)
+        matches!(
+            self,
+            Self::Memory | Self::Steps | Self::Time | Self::Stopped
+        )
     }
 }
 

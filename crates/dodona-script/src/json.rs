@@ -14,11 +14,24 @@ const MOST_HOLES: usize = 16;
 /// Turns values of a script into JSON, up to a size.
 pub(crate) struct Reader {
     bytes_left: usize,
+    /// The metatable of tables that are lists, also when they are empty.
+    list: Option<Table>,
 }
 
 impl Reader {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { bytes_left: bytes }
+        Self {
+            bytes_left: bytes,
+            list: None,
+        }
+    }
+
+    /// One that knows lists by their metatable.
+    pub(crate) fn with_lists(bytes: usize, list: Table) -> Self {
+        Self {
+            bytes_left: bytes,
+            list: Some(list),
+        }
     }
 
     pub(crate) fn read(&mut self, value: &Value) -> Result<Json, LuaError> {
@@ -44,6 +57,7 @@ impl Reader {
         self.pay(8)?;
         match value {
             Value::Nil => Ok(Json::Null),
+            Value::LightUserData(data) if data.0.is_null() => Ok(Json::Null),
             Value::Boolean(value) => Ok(Json::Bool(*value)),
             Value::Integer(value) => Ok((*value).into()),
             Value::Number(value) => number(*value),
@@ -83,12 +97,20 @@ impl Reader {
             Ok(())
         })?;
         match (indices, last) {
+            (0, _) if keys == 0 && self.is_list(table) => Ok(Json::Array(Vec::new())),
             (0, _) => self.object(table, depth),
             _ if indices < keys => Err(LuaError::runtime(
                 "a table is either a list or has names, not both",
             )),
             _ if last > MOST_HOLES + 2 * keys => Err(LuaError::runtime("a list is mostly holes")),
             _ => self.list(table, last, depth),
+        }
+    }
+
+    fn is_list(&self, table: &Table) -> bool {
+        match (&self.list, table.metatable()) {
+            (Some(list), Some(its)) => its == *list,
+            _ => false,
         }
     }
 

@@ -33,19 +33,25 @@
 //! # Ok::<(), dodona_script::ScriptError>(())
 //! ```
 //!
+//! An [`Instance`] is a script that is loaded once and then asked for something that it declared. It may
+//! want something of the program around it: then its turn ends with a [`Request`], and goes on with
+//! the answer, on whichever thread. While it waits, no thread is held and its clock stands still.
+//!
 //! # What it does not do
 //!
-//! It knows neither rules nor plugins: what a script may call, it is given as a [`Host`]. It starts no
-//! thread and no runtime: a run blocks its thread, so asynchronous programs run scripts where blocking
-//! is allowed. It gives a script no file, no network, no clock and no chance. It judges no action: a
+//! It knows neither rules nor plugins: what a script may call, it is given as a [`Host`] or an [`Api`].
+//! It starts no thread and no runtime: a run blocks its thread, so asynchronous programs run scripts
+//! where blocking is allowed. It gives a script no file, no network, no clock and no chance. It judges no action: a
 //! table is a table.
 
 mod budget;
 mod engine;
 mod error;
 mod host;
+mod instance;
 mod json;
 mod limits;
+mod machine;
 mod node;
 mod object;
 mod outcome;
@@ -56,6 +62,7 @@ mod vm;
 pub use engine::{Engine, Session};
 pub use error::{ErrorKind, ScriptError};
 pub use host::{Host, HostCall};
+pub use instance::{Api, Entry, Instance, Request, Step, Stopper};
 pub use limits::Limits;
 pub use object::{Field, Object};
 pub use outcome::Outcome;

@@ -238,6 +238,11 @@ fn object_json(object: &dyn Object) -> Map<String, Json> {
 
 /// JSON that belongs to nobody, as tables that the script may change.
 pub(crate) fn plain(lua: &Lua, json: &Json) -> Result<Value, LuaError> {
+    plain_with(lua, json, None)
+}
+
+/// The same; lists get a metatable by which they are known again when they are empty.
+pub(crate) fn plain_with(lua: &Lua, json: &Json, list: Option<&Table>) -> Result<Value, LuaError> {
     match json {
         Json::Null => Ok(Value::Nil),
         Json::Bool(value) => Ok(Value::Boolean(*value)),
@@ -246,14 +251,17 @@ pub(crate) fn plain(lua: &Lua, json: &Json) -> Result<Value, LuaError> {
         Json::Array(items) => {
             let table = lua.create_table_with_capacity(items.len(), 0)?;
             for (index, item) in items.iter().enumerate() {
-                table.raw_set(index + 1, plain(lua, item)?)?;
+                table.raw_set(index + 1, plain_with(lua, item, list)?)?;
+            }
+            if let Some(list) = list {
+                table.set_metatable(Some(list.clone()))?;
             }
             Ok(Value::Table(table))
         }
         Json::Object(map) => {
             let table = lua.create_table_with_capacity(0, map.len())?;
             for (name, value) in map {
-                table.raw_set(&**name, plain(lua, value)?)?;
+                table.raw_set(&**name, plain_with(lua, value, list)?)?;
             }
             Ok(Value::Table(table))
         }

@@ -6,75 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{
-    Error as LuaError, Function, Lua, LuaOptions, MetaMethod, MultiValue, StdLib, Table, UserData,
-    UserDataMethods, UserDataRef, Value, VmState,
+    Error as LuaError, Function, Lua, MetaMethod, MultiValue, Table, UserData, UserDataMethods,
+    Value,
 };
 
 use crate::budget::Budget;
-use crate::error::{self, CHUNK};
+use crate::error::CHUNK;
 use crate::host::{Host, HostCall};
 use crate::json::Reader;
 use crate::limits::Limits;
+use crate::machine;
 use crate::node::{ARGUMENT_BYTES, Node, plain};
 use crate::object::Object;
 use crate::script::Script;
 use crate::slot::{Current, Slot};
-
-/// What could read or change the world, load code, or tell one run about another; also what gives
-/// another number every time.
-const REMOVED: [&str; 9] = [
-    "collectgarbage",
-    "gcinfo",
-    "getfenv",
-    "loadstring",
-    "newproxy",
-    "print",
-    "require",
-    "setfenv",
-    "_G",
-];
-const REMOVED_FROM_MATH: [&str; 2] = ["random", "randomseed"];
-
-/// Libraries that touch nothing but their arguments.
-const LIBRARIES: [StdLib; 7] = [
-    StdLib::BIT,
-    StdLib::BUFFER,
-    StdLib::COROUTINE,
-    StdLib::MATH,
-    StdLib::STRING,
-    StdLib::TABLE,
-    StdLib::UTF8,
-];
-
-/// Replaces the functions that Luau runs for as long as it takes without asking whether to go on:
-/// a plain search compares every position with the whole text that is looked for.
-const PRELUDE: &str = r#"
-local iterate = ...
-local type, error = type, error
-local find, split, raw_pairs = string.find, string.split, pairs
-local MOST = 500000000
-local function is_long(text, part)
-    return type(text) == "string" and type(part) == "string" and #text * #part > MOST
-end
-function string.find(text, pattern, init, plain)
-    if is_long(text, pattern) and (plain or not find(pattern, "[%^%$%*%+%?%.%(%[%-%%]")) then
-        error("string.find: the texts are too long", 2)
-    end
-    return find(text, pattern, init, plain)
-end
-function string.split(text, separator)
-    if is_long(text, separator) then
-        error("string.split: the texts are too long", 2)
-    end
-    return split(text, separator)
-end
-function pairs(value)
-    if type(value) == "userdata" then
-        return iterate(value)
-    end
-    return raw_pairs(value)
-end
-"#;
 
 /// How many scripts a machine keeps loaded.
 const LOADED: usize = 256;
@@ -96,38 +41,14 @@ pub(crate) struct Vm {
 
 impl Vm {
     pub(crate) fn new() -> Result<Self, LuaError> {
-        let libraries = LIBRARIES
-            .into_iter()
-            .fold(StdLib::NONE, |all, one| all | one);
-        let lua = Lua::new_with(libraries, LuaOptions::default())?;
+        let lua = machine::bare()?;
         let slot = Arc::new(Slot::default());
         let globals = lua.globals();
-        run_prelude(&lua)?;
-        for name in REMOVED {
-            globals.raw_remove(name)?;
-        }
-        let math: Table = globals.get("math")?;
-        for name in REMOVED_FROM_MATH {
-            math.raw_remove(name)?;
-        }
         globals.set("context", Node::root(slot.clone()))?;
         globals.set_metatable(Some(host_names(&lua, &slot)?))?;
-        let shared = lua.create_table()?;
-        shared.set("__index", &globals)?;
         let written = Arc::new(AtomicBool::new(false));
-        shared.set("__newindex", note_writes(&lua, &written)?)?;
-        shared.set("__metatable", false)?;
-        shared.set_readonly(true);
-        lua.sandbox(true)?;
-        let budget = Arc::new(Budget::new());
-        let asked = budget.clone();
-        lua.set_interrupt(move |lua| {
-            asked.step().map_err(|limit| {
-                asked.note_line(line(lua));
-                LuaError::external(limit)
-            })?;
-            Ok(VmState::Continue)
-        });
+        let shared = machine::shared_with(&lua, Some(note_writes(&lua, &written)?))?;
+        let budget = machine::seal(&lua)?;
         let base_bytes = lua.used_memory();
         Ok(Self {
             lua,
@@ -227,18 +148,6 @@ fn note_writes(lua: &Lua, written: &Arc<AtomicBool>) -> Result<Function, LuaErro
     })
 }
 
-/// The line of the script that is running.
-fn line(lua: &Lua) -> Option<usize> {
-    // What runs may be a function of a library, or of the prelude, that the script called.
-    (0..8).find_map(|level| {
-        let place = lua.inspect_stack(level, |frame| {
-            let of_script = frame.source().short_src.as_deref() == Some(CHUNK);
-            frame.current_line().filter(|_| of_script)
-        });
-        place.flatten()
-    })
-}
-
 /// Turns a source into bytecode.
 pub(crate) fn compile(source: &str) -> Result<Vec<u8>, LuaError> {
     Compiler::new()
@@ -247,13 +156,6 @@ pub(crate) fn compile(source: &str) -> Result<Vec<u8>, LuaError> {
         // It is another one in every run, so nothing of it may be looked up at load time.
         .set_mutable_globals(["context"])
         .compile(source)
-}
-
-fn run_prelude(lua: &Lua) -> Result<(), LuaError> {
-    let iterate = lua.create_function(|lua, node: UserDataRef<Node>| node.iterate(lua))?;
-    lua.load(PRELUDE)
-        .set_name(format!("={}", error::PRELUDE))
-        .call::<()>(iterate)
 }
 
 /// A table of functions of the program around.

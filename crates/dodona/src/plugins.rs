@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use dodona_agent::{AgentOptions, AgentPlugin};
+use dodona_extern::luau::LuauLoader;
 use dodona_hub::echo::EchoPlugin;
 use dodona_hub::events::EventsPlugin;
 use dodona_knowledge::{Options, VaultRoot};
 use dodona_llm::{Embedder, Models, process_environment};
-use dodona_plugin::Plugin;
+use dodona_plugin::{Loaders, Plugin};
 use dodona_proto::{CallError, ErrorCode};
 use dodona_rules::{RulesOptions, RulesPlugin};
 
@@ -28,6 +29,11 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
     all.push(Arc::new(EventsPlugin));
     all.push(Arc::new(EchoPlugin::default()));
     all
+}
+
+/// Who makes plugins of what is outside this binary.
+pub(crate) fn loaders() -> Loaders {
+    Loaders::new().with(Arc::new(LuauLoader::new()))
 }
 
 /// Reads a project's own settings each time it is asked, because the project's files change

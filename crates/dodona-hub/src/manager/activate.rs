@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dodona_hooks::Hook;
 use dodona_plugin::{Capability, Contribution, Method, Plugin, PluginContext, StateStore};
-use dodona_proto::{HookPoint, MethodDescriptor, MethodKind, PluginName};
+use dodona_proto::{HookKind, HookPoint, MethodDescriptor, MethodKind, PluginName};
 use dodona_store::{Db, Durability};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
@@ -119,6 +119,12 @@ impl Manager {
     /// so configured, warned about.
     fn permitted(&self, candidate: &Candidate, hooks: &[Hook]) -> Result<Vec<String>, String> {
         let points: BTreeSet<HookPoint> = hooks.iter().map(Hook::point).collect();
+        let everybodys = |point: &&HookPoint| point.kind() == HookKind::Collect;
+        if let (Some(_), Some(point)) = (&candidate.project, points.iter().find(everybodys)) {
+            return Err(format!(
+                "it has a hook at {point}, which concerns everybody, and belongs to one project"
+            ));
+        }
         let needed = points
             .into_iter()
             .map(|point| (point, Capability::for_hook(point)));
@@ -159,6 +165,7 @@ impl Manager {
             state: StateStore::new(name.clone(), Arc::clone(&self.services.state)),
             data_dir: data_dir.join("plugins").join(name.as_str()),
             log: self.log(&name),
+            project: candidate.project.clone(),
             db: store.database(&file, Durability::Full),
             bus: Arc::clone(&self.services.bus),
             history: Arc::clone(&self.services.history),
@@ -236,6 +243,7 @@ impl Services {
                 result_type,
                 limits: Arc::clone(&limits),
                 meter: Meter::new(&descriptor.name),
+                project: candidate.project.clone(),
                 callable: callable.clone(),
                 _lease: Arc::clone(lease),
             }));

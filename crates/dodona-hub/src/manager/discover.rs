@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::{Problem, nearest};
 use dodona_plugin::{Capabilities, Capability, Loaders, Manifest, Outside, OutsideSource, Plugin};
-use dodona_proto::{PluginName, PluginState};
+use dodona_proto::{PluginName, PluginState, ProjectId};
 use semver::Version;
 use serde_json::json;
 
@@ -17,6 +17,8 @@ use super::directory::{self, Directory, DirectoryPlugin};
 use super::files;
 use super::module::Module;
 use super::roster::{self, Entry, ModuleRef, Roster};
+use crate::projects::Projects;
+use crate::trust::Trust;
 
 /// Where plugins are looked for.
 pub(crate) struct Sources {
@@ -25,6 +27,9 @@ pub(crate) struct Sources {
     pub(crate) own: Vec<Arc<dyn Plugin>>,
     /// Who makes plugins of scripts and servers.
     pub(crate) loaders: Loaders,
+    /// The projects there are, and which of them are trusted.
+    pub(crate) projects: Arc<Projects>,
+    pub(crate) trust: Arc<Trust>,
     /// The user's configuration directory, if there is one.
     pub(crate) config_dir: Option<PathBuf>,
 }
@@ -66,6 +71,8 @@ pub(crate) struct Candidate {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) configured: Configured,
     pub(crate) directory: Option<PathBuf>,
+    /// The project that brings it; none for the user's own.
+    pub(crate) project: Option<ProjectId>,
     pub(crate) rules: Vec<PathBuf>,
     /// Changes exactly when activating it anew would make a difference.
     pub(crate) fingerprint: String,
@@ -80,7 +87,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    fn new(name: PluginName, kind: Kind, module: String) -> Self {
+    pub(super) fn new(name: PluginName, kind: Kind, module: String) -> Self {
         Self {
             name,
             kind,
@@ -94,6 +101,7 @@ impl Candidate {
             config_file: None,
             configured: Configured::default(),
             directory: None,
+            project: None,
             rules: Vec::new(),
             fingerprint: String::new(),
             loaded: None,
@@ -110,7 +118,7 @@ impl Candidate {
     }
 
     /// Keeps the first reason.
-    fn refuse(&mut self, state: PluginState, reason: impl Into<String>) {
+    pub(super) fn refuse(&mut self, state: PluginState, reason: impl Into<String>) {
         self.refused.get_or_insert((state, reason.into()));
     }
 
@@ -175,6 +183,7 @@ impl Sources {
             }
         }
         self.directories(&mut plan);
+        self.of_projects(&mut plan);
         plan
     }
 
@@ -327,7 +336,7 @@ impl Sources {
         candidate.plugin = Some(Arc::clone(&export.plugin));
     }
 
-    fn directory(&self, candidate: &mut Candidate, path: &str) {
+    pub(super) fn directory(&self, candidate: &mut Candidate, path: &str) {
         let path = match (Path::new(path).is_absolute(), &self.config_dir) {
             // The roster is the user's own, so it may name any place in full.
             (true, _) => PathBuf::from(path),
@@ -345,6 +354,11 @@ impl Sources {
         let manifest = &directory.manifest;
         candidate.manifest = Some(Arc::clone(manifest));
         candidate.rules = directory.rules.clone();
+        if candidate.project.is_some() {
+            // Whoever trusts a project has seen what its plugins use.
+            let uses = manifest.uses.iter().map(|used| used.capability.clone());
+            candidate.granted = Some(uses.collect());
+        }
         candidate.capabilities = Capabilities::Only(effective(candidate, manifest));
         if manifest.id != candidate.name {
             let reason = format!(
@@ -518,13 +532,14 @@ fn same(a: &Path, b: &Path) -> bool {
     real(a) == real(b)
 }
 
-fn fingerprint(candidate: &Candidate) -> String {
+pub(super) fn fingerprint(candidate: &Candidate) -> String {
     let rules = candidate.rules.iter().map(|path| {
         let text = files::read(path).ok().flatten();
         json!([path, text])
     });
     dodona_plugin::schema_hash(&json!({
         "module": candidate.module,
+        "project": candidate.project,
         "class": candidate.class,
         "manifest": candidate.manifest.as_deref(),
         "dependencies": candidate.dependencies.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -14,7 +14,9 @@ mod last_good;
 mod logs;
 mod module;
 mod needs;
+mod of_projects;
 mod roster;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -459,6 +461,10 @@ impl Manager {
             return Err(invalid(format!(
                 "`{name}` is part of the hub and always there"
             )));
+        }
+        if let Some(project) = &candidate.project {
+            let message = format!("`{name}` belongs to the project `{project}`");
+            return Err(invalid(message).hint("see `dodona trust`"));
         }
         if matches!(change, Change::Enabled(false)) && self.sources.is_essential(name) {
             return Err(invalid(format!("`{name}` is always active")));

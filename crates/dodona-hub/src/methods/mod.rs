@@ -2,6 +2,7 @@
 
 mod approvals;
 mod limits;
+mod trust;
 mod types;
 
 use std::sync::{Arc, Weak};
@@ -11,12 +12,13 @@ use dodona_plugin::activation::Activating;
 use dodona_plugin::{
     CallCtx, CallError, Contribution, ErrorCode, NoParams, Plugin, PluginContext, plugin,
 };
-use dodona_proto::{CallId, PluginName, PluginPath, Project, Scope, StreamId};
+use dodona_proto::{CallId, PluginName, PluginPath, Project, ProjectId, Scope, StreamId};
 
 use crate::cancel::CancelTarget;
 use crate::hub::Core;
 use approvals::ApprovalMethods;
 use limits::LimitsResult;
+use trust::TrustMethods;
 use types::{
     CallsResult, CancelParams, CancelResult, HealthResult, LoginCode, MethodsParams, MethodsResult,
     PluginsResult, ProjectsResult, RegisterProjectParams, SchemaHashParams, SchemaHashResult,
@@ -57,8 +59,12 @@ impl Plugin for HubPlugin {
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
         let core = self.core.clone();
         let approvals = Arc::new(ApprovalMethods { core: core.clone() }).plugin_methods();
+        let trust = Arc::new(TrustMethods { core: core.clone() }).plugin_methods();
         let methods = Arc::new(HubMethods { core }).plugin_methods();
-        Box::pin(async { Ok(Contribution::new().methods(methods?).methods(approvals?)) })
+        Box::pin(async {
+            let contribution = Contribution::new().methods(methods?);
+            Ok(contribution.methods(approvals?).methods(trust?))
+        })
     }
 }
 
@@ -94,7 +100,7 @@ impl HubMethods {
     /// Lists the methods the caller may use, with the schemas of their parameters and results.
     #[method(scope = "hub:read")]
     async fn methods(&self, ctx: &CallCtx, p: MethodsParams) -> Result<MethodsResult, CallError> {
-        let mut methods = self.core()?.methods(&ctx.principal);
+        let mut methods = self.core()?.methods(&ctx.principal, here(ctx));
         if let Some(plugin) = &p.plugin {
             methods.retain(|method| method.name.plugin() == plugin);
         }
@@ -110,7 +116,7 @@ impl HubMethods {
         p: SchemaHashParams,
     ) -> Result<SchemaHashResult, CallError> {
         let core = self.core()?;
-        let methods = core.methods(&ctx.principal);
+        let methods = core.methods(&ctx.principal, here(ctx));
         match p.method {
             None => Ok(SchemaHashResult::of_all(&methods)),
             Some(name) => match methods.iter().find(|method| method.name.as_str() == name) {
@@ -173,11 +179,12 @@ impl HubMethods {
         ctx: &CallCtx,
         p: RegisterProjectParams,
     ) -> Result<Project, CallError> {
-        let project = self
-            .core()?
-            .projects
-            .register(&ctx.principal.user, &p.root)
-            .await?;
+        let core = self.core()?;
+        let project = core.projects.register(&ctx.principal.user, &p.root);
+        let project = project.await?;
+        if core.manager.may_bring_plugins(&project.root) {
+            core.manager.reload(&core.snapshot).await;
+        }
         Ok(Project::clone(&project))
     }
 
@@ -255,6 +262,11 @@ impl HubMethods {
             .await?;
         StreamResult::new(&items, p.after, end)
     }
+}
+
+/// The project of a call.
+fn here(ctx: &CallCtx) -> Option<&ProjectId> {
+    ctx.project.as_ref().map(|project| &project.id)
 }
 
 /// What a cancel names: exactly one of call and stream, or a path, alone or within a stream.

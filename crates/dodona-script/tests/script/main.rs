@@ -4,6 +4,7 @@ mod attacks;
 mod context;
 mod errors;
 mod host;
+mod instance;
 mod results;
 mod sandbox;
 

@@ -29,6 +29,7 @@ mod search;
 mod serve;
 mod threads;
 mod token;
+mod trust;
 mod usage;
 mod web;
 
@@ -135,6 +136,7 @@ enum Command {
     Cancel(cancel::Cancel),
     Approvals(approvals::Approvals),
     Token(token::Token),
+    Trust(trust::Trust),
     Eval(eval::Eval),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
@@ -215,6 +217,7 @@ impl Cli {
             Command::Cancel(cancel) => cancel.run(&shell).await,
             Command::Approvals(approvals) => approvals.run(&shell).await,
             Command::Token(token) => token.run(&shell).await,
+            Command::Trust(trust) => trust.run(&shell).await,
             Command::Eval(eval) => eval.run(),
             Command::Doctor(doctor) => doctor.run(&shell).await,
             Command::Completions(completions) => completions.run(),

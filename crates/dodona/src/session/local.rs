@@ -17,6 +17,9 @@ use crate::plugins;
 /// How long calls that still run may take when the session is closed.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// How often the files of plugins are looked at: what is saved is in use within a second.
+const WATCH: Duration = Duration::from_millis(400);
+
 /// A hub in this process, which owns the home as long as this lives.
 pub(crate) struct Local {
     pub(crate) hub: Hub,
@@ -55,10 +58,12 @@ impl Local {
     /// Starts a hub on a home that this process owns already.
     pub(super) async fn on(
         home: &Home,
-        settings: Settings,
+        mut settings: Settings,
         ownership: Ownership,
     ) -> Result<Self, StartError> {
         let plugins = plugins::all(home, &settings);
+        settings.hub.loaders = plugins::loaders();
+        settings.hub.watch = Some(WATCH);
         let hub = Hub::start(home.places(), settings.hub, plugins).await?;
         Ok(Self {
             hub,

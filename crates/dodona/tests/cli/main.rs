@@ -37,4 +37,5 @@ mod settings;
 #[cfg(unix)]
 mod signals;
 mod threads;
+mod trust;
 mod wire;

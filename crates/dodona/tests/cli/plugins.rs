@@ -216,3 +216,61 @@ fn a_setting_is_chosen_and_taken_back() {
     let info = home.run(&["plugins", "info", "standup"]).stdout;
     assert!(info.contains("room = \"12\" (your own)"), "{info}");
 }
+
+#[test]
+fn a_new_plugin_in_luau_passes_its_tests_and_is_called_once_it_is_granted() {
+    let home = Home::new();
+    assert_shown(
+        "plugins_new_luau",
+        &home.run(&["plugins", "new", "tally", "--luau"]),
+    );
+    assert_shown(
+        "plugins_test_luau",
+        &home.run(&["plugins", "test", "tally"]),
+    );
+    assert_shown(
+        "plugins_check_luau",
+        &home.run(&["plugins", "check", "tally"]),
+    );
+    let refused = home.run(&["call", "tally.count", "text=one two"]);
+    assert!(
+        refused
+            .stderr
+            .contains("dodona plugins grant tally tool_exec"),
+        "{}",
+        refused.shown()
+    );
+    let granted = home.run(&["plugins", "grant", "tally", "tool_exec"]);
+    assert_eq!(granted.code, Some(0), "{}", granted.shown());
+    let counted = home.run(&["call", "tally.count", "text=one two", "--json"]);
+    assert_eq!(counted.code, Some(0), "{}", counted.shown());
+    assert!(
+        counted.stdout.contains("\"words\":2"),
+        "{}",
+        counted.shown()
+    );
+    let listed = home.run(&["methods", "tally"]);
+    assert!(listed.stdout.contains("tally.count"), "{}", listed.shown());
+    // The tests are really run, and a script that is broken says where.
+    let main = home.path().join("config/plugins/tally/main.luau");
+    let text = fs::read_to_string(&main).unwrap();
+    fs::write(&main, text.replace("words += 1", "words += 2")).unwrap();
+    assert_shown(
+        "plugins_test_luau_failing",
+        &home.run(&["plugins", "test", "tally"]),
+    );
+    let report = json(&home, &["plugins", "test", "tally"]);
+    assert_eq!(report["failed"], 1);
+    assert_eq!(report["tests"][0]["verdict"], "failed");
+    fs::write(&main, text.replace("d.method {", "d.method {{")).unwrap();
+    assert_shown(
+        "plugins_check_luau_broken",
+        &home.run(&["plugins", "check", "tally"]),
+    );
+    assert_shown("plugins_logs", &home.run(&["plugins", "logs", "echo"]));
+    home.run(&["plugins", "new", "standup"]);
+    assert_shown(
+        "plugins_test_none",
+        &home.run(&["plugins", "test", "standup"]),
+    );
+}

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use dodona_extern::luau::trial::{Declared, inspect};
 use dodona_hub::Directory;
+use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::Problem;
 use dodona_proto::{ExitKind, PluginName, PluginState};
 use dodona_rules::load::load_file;
@@ -61,6 +63,9 @@ struct Checked {
     problems: Vec<Problem>,
     rules: usize,
     tests: Vec<Tested>,
+    /// What its script declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declares: Option<Declared>,
 }
 
 impl Checked {
@@ -80,7 +85,7 @@ pub(super) fn one(plugin: &Path, form: Form) -> Result<(), Failure> {
 }
 
 /// A directory as it is named, or the user's plugin of that name.
-fn find(plugin: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn find(plugin: &Path) -> Result<PathBuf, Failure> {
     let named = plugin.to_str().and_then(|text| PluginName::new(text).ok());
     if plugin.is_dir() {
         return Ok(plugin.to_owned());
@@ -102,6 +107,7 @@ fn check(dir: &Path) -> Checked {
         problems: Vec::new(),
         rules: 0,
         tests: Vec::new(),
+        declares: None,
     };
     let directory = match Directory::read(dir) {
         Ok(directory) => directory,
@@ -110,6 +116,12 @@ fn check(dir: &Path) -> Checked {
             return checked;
         }
     };
+    if matches!(directory.manifest.code, Some(Code::Script { .. })) {
+        match inspect(dir, &directory.manifest) {
+            Ok(declared) => checked.declares = Some(declared),
+            Err(problems) => checked.problems.extend(problems),
+        }
+    }
     let settings = directory.manifest.settings.iter();
     let settings = settings.map(|(name, setting)| (name.clone(), setting.default.clone()));
     let settings = settings.collect();
@@ -144,6 +156,20 @@ fn words(checked: &Checked, paint: Paint) -> String {
             ),
         };
     }
+    if let Some(declared) = &checked.declares {
+        for method in &declared.methods {
+            let about = method.description.lines().next().unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "method  {}  {}",
+                method.name,
+                paint.dim(one_line(about))
+            );
+        }
+        for point in &declared.hooks {
+            let _ = writeln!(text, "hook    {point}");
+        }
+    }
     let failed = checked.tests.iter().filter(|test| test.failure.is_some());
     let _ = writeln!(
         text,
@@ -157,7 +183,7 @@ fn words(checked: &Checked, paint: Paint) -> String {
     text
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),

@@ -3,8 +3,10 @@
 mod check;
 mod info;
 mod list;
+mod logs;
 mod new;
 mod set;
+mod test;
 mod trace;
 
 use std::path::PathBuf;
@@ -22,6 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   dodona plugins list                         what is active, what is not, and why
   dodona plugins new standup                  a directory to start from, with a rule and tests
+  dodona plugins new tally --luau             one with a script: a method, a hook, tests
+  dodona plugins test tally                   do its tests pass?
   dodona plugins check standup                is it right, and do its tests pass?
   dodona plugins disable echo
   dodona plugins grant jira net:jira.example
@@ -111,15 +115,35 @@ enum Command {
     },
     /// List the plugins in the order in which they are activated, with what each needs
     Order(Form),
+    /// Run the tests that a plugin with a script brings in `tests/*.toml`; no server is needed
+    Test {
+        /// A plugin of yours by name, or a directory with a manifest
+        plugin: PathBuf,
+        #[command(flatten)]
+        form: Form,
+    },
     /// Make a directory with a plugin to start from: a manifest, a setting, a rule and its tests
     New {
         /// Its name
         name: String,
+        /// With a script in Luau instead of a rule: a method, a hook and their tests
+        #[arg(long)]
+        luau: bool,
         #[command(flatten)]
         form: Form,
     },
     /// Read the roster and all plugins anew; calls that run go on
     Reload(Form),
+    /// Show what a plugin from outside said of late, and what went wrong with it
+    Logs {
+        /// Which one
+        name: String,
+        /// How many lines at most, the latest last
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+        #[command(flatten)]
+        form: Form,
+    },
     /// Show which hooks there are, and what they did of late
     Trace {
         /// Only this plugin's
@@ -136,7 +160,8 @@ enum Command {
 impl Plugins {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         match self.command {
-            Command::New { name, form } => super::print(&new::make(&name, form)?),
+            Command::New { name, luau, form } => super::print(&new::make(&name, luau, form)?),
+            Command::Test { plugin, form } => test::run(&plugin, form).await,
             Command::Check {
                 plugin: Some(plugin),
                 form,
@@ -211,7 +236,13 @@ impl Command {
                 let traced: trace::Traced = answer(session, "plugins.trace", params).await?;
                 Ok(form.text(&traced, trace::words).into())
             }
-            Self::New { name, form } => Ok(new::make(&name, form)?.into()),
+            Self::Logs { name, limit, form } => {
+                let params = json!({ "plugin": name, "limit": limit });
+                let logs: logs::Logs = answer(session, "plugins.logs", params).await?;
+                Ok(form.text(&logs, logs::words).into())
+            }
+            Self::New { name, luau, form } => Ok(new::make(&name, luau, form)?.into()),
+            Self::Test { plugin, form } => test::done(&plugin, form).await,
         }
     }
 }

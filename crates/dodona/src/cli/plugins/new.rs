@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 
 /// Makes a plugin's directory among the user's.
-pub(super) fn make(name: &str, form: Form) -> Result<String, Failure> {
+pub(super) fn make(name: &str, luau: bool, form: Form) -> Result<String, Failure> {
     let name = PluginName::new(name).map_err(|error| Failure::usage(error.to_string()))?;
     let home = Home::find()?;
     home.create()?;
@@ -20,7 +20,11 @@ pub(super) fn make(name: &str, form: Form) -> Result<String, Failure> {
         let message = format!("`{}` is there already", dir.display());
         return Err(Failure::usage(message).hint("choose another name, or remove it"));
     }
-    write(&dir, name.as_str()).map_err(|error| {
+    let files = match luau {
+        true => SCRIPT,
+        false => RULES,
+    };
+    write(&dir, name.as_str(), files).map_err(|error| {
         let message = format!("could not make `{}`: {error}", dir.display());
         Failure::new(ExitKind::Storage, message)
     })?;
@@ -37,18 +41,37 @@ pub(super) fn make(name: &str, form: Form) -> Result<String, Failure> {
     }))
 }
 
-fn write(dir: &Path, name: &str) -> std::io::Result<()> {
-    fs::create_dir_all(dir.join("rules"))?;
+/// The files of a new plugin, by their place.
+type Files = &'static [(&'static str, &'static str)];
+
+/// Rules and a setting.
+const RULES: Files = &[
+    ("manifest.toml", MANIFEST),
+    ("rules/long-query.toml", RULE),
+    ("README.md", README),
+];
+
+/// A script with a method, a hook, a setting and tests.
+const SCRIPT: Files = &[
+    ("manifest.toml", include_str!("new/manifest.toml")),
+    ("main.luau", include_str!("new/main.luau")),
+    ("tests/main.toml", include_str!("new/tests.toml")),
+    ("README.md", include_str!("new/README.md")),
+];
+
+fn write(dir: &Path, name: &str, files: Files) -> std::io::Result<()> {
     let title: String = {
         let words = name.replace(['-', '_'], " ");
         let mut letters = words.chars();
         let first = letters.next().map(|c| c.to_uppercase().to_string());
         first.unwrap_or_default() + letters.as_str()
     };
-    let fill = |text: &str| text.replace("NAME", name).replace("TITLE", &title);
-    fs::write(dir.join("manifest.toml"), fill(MANIFEST))?;
-    fs::write(dir.join("rules/long-query.toml"), fill(RULE))?;
-    fs::write(dir.join("README.md"), fill(README))
+    for (file, text) in files {
+        let path = dir.join(file);
+        fs::create_dir_all(path.parent().unwrap_or(dir))?;
+        fs::write(path, text.replace("NAME", name).replace("TITLE", &title))?;
+    }
+    Ok(())
 }
 
 const MANIFEST: &str = r#"[plugin]

@@ -1,0 +1,14 @@
+//! Plugins in Luau, in a hub and without a socket.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper of a test fails the test, as the test itself would"
+)]
+
+mod hooks;
+mod hostile;
+mod methods;
+mod properties;
+mod reload;
+mod support;
+mod trial;

@@ -1,0 +1,114 @@
+//! Plugins that a project brings: nothing of them is read before somebody trusts the project.
+
+use std::path::{Path, PathBuf};
+
+use dodona_plugin::reading::Problem;
+use dodona_proto::{PluginName, PluginState, Project};
+
+use super::Manager;
+use super::directory;
+use super::discover::{Candidate, Kind, Plan, Sources, fingerprint};
+use crate::trust::{Contents, TrustState, folder};
+
+impl Manager {
+    /// Whether a directory has what could be a plugin of a project.
+    pub(crate) fn may_bring_plugins(&self, root: &Path) -> bool {
+        plugins(root).is_dir()
+    }
+}
+
+fn plugins(root: &Path) -> PathBuf {
+    folder(root).join("plugins")
+}
+
+impl Sources {
+    /// The places of projects whose change could matter.
+    pub(super) fn trustable(&self) -> Vec<PathBuf> {
+        let projects = self.projects.all();
+        projects
+            .iter()
+            .map(|project| folder(&project.root))
+            .collect()
+    }
+
+    /// Finds what projects bring. A name that is taken stays with whom it belongs to.
+    pub(super) fn of_projects(&self, plan: &mut Plan) {
+        for project in self.projects.all() {
+            let (found, problems) = directory::find(&plugins(&project.root));
+            if found.is_empty() && problems.is_empty() {
+                continue;
+            }
+            plan.problems.extend(problems);
+            let verdict = self.verdict(&project);
+            for (name, path) in found {
+                match plan.candidates.get(&name) {
+                    Some(known) => plan.problems.push(taken(&name, &path, known)),
+                    None => {
+                        let candidate = self.of_project(name.clone(), &project, &path, &verdict);
+                        plan.candidates.insert(name, candidate);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Why nothing of a project may run, if so.
+    fn verdict(&self, project: &Project) -> Result<(), String> {
+        let id = &project.id;
+        let contents = Contents::read(&project.root)
+            .map_err(|why| format!("untrusted: the project `{id}` cannot be trusted: {why}"))?;
+        match self.trust.state(&project.root, &contents) {
+            TrustState::Trusted => Ok(()),
+            TrustState::Changed => Err(format!(
+                "untrusted: the project `{id}` has changed since it was trusted; \
+                 run `dodona trust` in it"
+            )),
+            TrustState::Untrusted | TrustState::Nothing => Err(format!(
+                "untrusted: nobody trusts the project `{id}` yet; run `dodona trust` in it"
+            )),
+        }
+    }
+
+    fn of_project(
+        &self,
+        name: PluginName,
+        project: &Project,
+        path: &Path,
+        verdict: &Result<(), String>,
+    ) -> Candidate {
+        let module = format!("dir:{}", path.display());
+        let mut candidate = Candidate::new(name, Kind::External, module);
+        candidate.project = Some(project.id.clone());
+        candidate.directory = Some(path.to_owned());
+        if let Err(why) = verdict {
+            candidate.refuse(PluginState::Discovered, why.clone());
+            candidate.fingerprint = fingerprint(&candidate);
+            return candidate;
+        }
+        self.directory(&mut candidate, &path.to_string_lossy());
+        if !candidate.rules.is_empty() {
+            // Rules of plugins hold for everybody, and a project's only for itself.
+            candidate.rules.clear();
+            let message = "the rules of a project's plugin are not loaded";
+            let manifest = path.join("manifest.toml").display().to_string();
+            let problem = Problem::of_file(manifest, message);
+            candidate
+                .problems
+                .push(problem.hint("put them into `.dodona/rules`"));
+        }
+        candidate.fingerprint = fingerprint(&candidate);
+        // What was read must be what was trusted, also if it changed meanwhile.
+        if let Err(why) = self.verdict(project) {
+            candidate.plugin = None;
+            candidate.broken = false;
+            candidate.refused = Some((PluginState::Discovered, why));
+        }
+        candidate
+    }
+}
+
+fn taken(name: &PluginName, path: &Path, known: &Candidate) -> Problem {
+    let message = format!("`{name}` is `{}` already; this is not loaded", known.module);
+    Problem::of_file(path.display().to_string(), message)
+        .hint("give it another name, in its manifest too")
+}

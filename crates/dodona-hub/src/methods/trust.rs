@@ -1,0 +1,144 @@
+//! Methods of the plugin `hub` about trust in projects.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use dodona_plugin::{CallCtx, CallError, ErrorCode, NoParams, plugin};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::hub::Core;
+use crate::trust::{self, Contents, FileChange, Pin, TrustItem, TrustState};
+
+pub(super) struct TrustMethods {
+    pub(super) core: Weak<Core>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct AcceptParams {
+    /// The hash that `hub.trust` answered with: what was seen is trusted, and nothing else.
+    hash: String,
+}
+
+/// What a project would run, and whether it may.
+#[derive(Serialize, JsonSchema)]
+struct TrustResult {
+    /// The project's directory.
+    root: PathBuf,
+    /// Whether it is trusted.
+    state: TrustState,
+    /// Of everything that there is to trust; it changes with any file.
+    hash: Option<String>,
+    /// What there is to trust.
+    items: Vec<TrustItem>,
+    /// What is not as it was when it was trusted.
+    changes: Vec<FileChange>,
+    /// Who trusts it, and since when.
+    granted: Option<Pin>,
+    /// Why it cannot be trusted.
+    problem: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct TrustedResult {
+    /// By directory.
+    projects: Vec<Pin>,
+}
+
+impl TrustMethods {
+    fn core(&self) -> Result<Arc<Core>, CallError> {
+        self.core
+            .upgrade()
+            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
+    }
+}
+
+#[plugin(name = "hub")]
+impl TrustMethods {
+    /// Tells what the project of the call would run from its `.dodona/`, and whether somebody
+    /// trusts it as it is now. Nothing of it is run or compiled by that.
+    #[method(scope = "hub:projects")]
+    async fn trust(&self, ctx: &CallCtx) -> Result<TrustResult, CallError> {
+        let core = self.core()?;
+        shown(&core, &root(ctx)?).await
+    }
+
+    /// Trusts what the project of the call would run, as it is now and no other way: plugins in it
+    /// are activated, with what they ask to use.
+    #[method(scope = "hub:admin", mutates)]
+    async fn trust_accept(&self, ctx: &CallCtx, p: AcceptParams) -> Result<TrustResult, CallError> {
+        let (core, root) = (self.core()?, root(ctx)?);
+        let contents = read(&root).await?.map_err(|why| {
+            CallError::new(
+                ErrorCode::InvalidRequest,
+                format!("it cannot be trusted: {why}"),
+            )
+        })?;
+        if contents.hash() != p.hash {
+            let message = "it is not as it was when it was looked at";
+            let error = CallError::new(ErrorCode::InvalidRequest, message);
+            return Err(error.hint("look again with `dodona trust`, then decide"));
+        }
+        core.trust
+            .accept(&root, &contents, &ctx.principal.user)
+            .await?;
+        core.manager.reload(&core.snapshot).await;
+        shown(&core, &root).await
+    }
+
+    /// Trusts the project of the call no longer: plugins in it are let go at once.
+    #[method(scope = "hub:admin", mutates)]
+    async fn trust_revoke(&self, ctx: &CallCtx) -> Result<TrustResult, CallError> {
+        let (core, root) = (self.core()?, root(ctx)?);
+        core.trust.revoke(&root).await?;
+        core.manager.reload(&core.snapshot).await;
+        shown(&core, &root).await
+    }
+
+    /// Lists the projects that somebody trusts.
+    #[method(scope = "hub:admin")]
+    async fn trusted(&self, _ctx: &CallCtx, _p: NoParams) -> Result<TrustedResult, CallError> {
+        let projects = self.core()?.trust.all();
+        Ok(TrustedResult { projects })
+    }
+}
+
+/// The directory of the call's project.
+fn root(ctx: &CallCtx) -> Result<PathBuf, CallError> {
+    let project = ctx.project.as_ref().map(|project| project.root.clone());
+    project.ok_or_else(|| {
+        let message = "the call is about no project";
+        let error = CallError::new(ErrorCode::InvalidRequest, message);
+        error.hint("run it inside a project, or name one in the header `X-Dodona-Project`")
+    })
+}
+
+async fn read(root: &Path) -> Result<Result<Contents, String>, CallError> {
+    let root = root.to_owned();
+    let read = tokio::task::spawn_blocking(move || Contents::read(&root)).await;
+    read.map_err(|_| CallError::new(ErrorCode::Internal, "looking at the project failed"))
+}
+
+async fn shown(core: &Core, root: &Path) -> Result<TrustResult, CallError> {
+    let granted = core.trust.pin(root);
+    let mut result = TrustResult {
+        root: root.to_owned(),
+        state: TrustState::Untrusted,
+        hash: None,
+        items: Vec::new(),
+        changes: Vec::new(),
+        granted,
+        problem: None,
+    };
+    match read(root).await? {
+        Err(problem) => result.problem = Some(problem),
+        Ok(contents) => {
+            result.state = core.trust.state(root, &contents);
+            result.hash = Some(contents.hash());
+            result.items = trust::items(root, &contents);
+            let changes = result.granted.as_ref().map(|pin| pin.changes(&contents));
+            result.changes = changes.unwrap_or_default();
+        }
+    }
+    Ok(result)
+}

@@ -1,0 +1,265 @@
+//! What of a project's `.dodona/` would run, or steer an agent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use dodona_plugin::manifest::Code;
+use dodona_plugin::{Manifest, schema_hash};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+/// The folders below `.dodona/` that need trust. Rules do not: they are data, and can only add.
+const FOLDERS: [&str; 3] = ["agents", "plugins", "prompts"];
+
+/// Bounds of what is read.
+const MOST_FILES: usize = 2_000;
+const MOST_BYTES: u64 = 32 << 20;
+const DEEPEST: usize = 8;
+
+/// Where a project's own things are.
+pub(crate) fn folder(root: &Path) -> PathBuf {
+    root.join(".dodona")
+}
+
+/// Every file that needs trust, by its path below `.dodona/`, with the hash of its contents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+impl Contents {
+    /// Reads them. Links are refused, because what they lead to can change unseen.
+    pub(crate) fn read(root: &Path) -> Result<Self, String> {
+        let base = folder(root);
+        let mut reading = Reading {
+            base: &base,
+            files: BTreeMap::new(),
+            bytes_left: MOST_BYTES,
+        };
+        for name in FOLDERS {
+            reading.any(&base.join(name), DEEPEST)?;
+        }
+        Ok(Self {
+            files: reading.files,
+        })
+    }
+
+    /// Whether there is nothing to trust.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// One hash for all of it.
+    pub(crate) fn hash(&self) -> String {
+        schema_hash(&json!(self.files))
+    }
+}
+
+struct Reading<'a> {
+    base: &'a Path,
+    files: BTreeMap<String, String>,
+    bytes_left: u64,
+}
+
+impl Reading<'_> {
+    fn any(&mut self, path: &Path, depth: usize) -> Result<(), String> {
+        let shown = path
+            .strip_prefix(self.base)
+            .unwrap_or(path)
+            .display()
+            .to_string();
+        let Ok(metadata) = fs::symlink_metadata(path) else {
+            return Ok(());
+        };
+        if metadata.is_symlink() {
+            return Err(format!(
+                "`.dodona/{shown}` is a link, which cannot be trusted"
+            ));
+        }
+        if metadata.is_file() {
+            return self.file(path, shown);
+        }
+        if !metadata.is_dir() {
+            return Err(format!(
+                "`.dodona/{shown}` is neither a file nor a directory"
+            ));
+        }
+        if depth == 0 {
+            return Err(format!("`.dodona/{shown}` is nested too deeply"));
+        }
+        let entries = fs::read_dir(path).map_err(|error| format!("`.dodona/{shown}`: {error}"))?;
+        let mut below: Vec<PathBuf> = Vec::new();
+        for entry in entries.take(MOST_FILES + 1) {
+            below.push(
+                entry
+                    .map_err(|error| format!("`.dodona/{shown}`: {error}"))?
+                    .path(),
+            );
+        }
+        below.sort();
+        below.iter().try_for_each(|path| self.any(path, depth - 1))
+    }
+
+    fn file(&mut self, path: &Path, shown: String) -> Result<(), String> {
+        if self.files.len() >= MOST_FILES {
+            return Err(format!(
+                "`.dodona/` has more than {MOST_FILES} files to trust"
+            ));
+        }
+        let wrong = |error: std::io::Error| format!("`.dodona/{shown}` cannot be read: {error}");
+        let mut bytes = Vec::new();
+        let file = fs::File::open(path).map_err(wrong)?;
+        let read = file.take(self.bytes_left + 1).read_to_end(&mut bytes);
+        let length = read.map_err(wrong)? as u64;
+        self.bytes_left = self
+            .bytes_left
+            .checked_sub(length)
+            .ok_or_else(|| format!("`.dodona/` has more than {} MiB to trust", MOST_BYTES >> 20))?;
+        let hash: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        self.files.insert(shown, hash);
+        Ok(())
+    }
+}
+
+/// What a thing in `.dodona/` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ItemKind {
+    /// A plugin with a script: methods and hooks, in the sandbox.
+    Script,
+    /// A plugin with a process of its own, which may do whatever the user may.
+    Process,
+    /// A plugin with settings alone.
+    Plugin,
+    /// A prompt.
+    Prompt,
+    /// The definition of an agent.
+    Agent,
+}
+
+/// One thing that trust is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct TrustItem {
+    /// What it is.
+    pub(crate) kind: ItemKind,
+    /// Its name, or its file.
+    pub(crate) name: String,
+    /// What would run: a script, a command line.
+    pub(crate) runs: Option<String>,
+    /// What it may touch once it is trusted.
+    pub(crate) uses: Vec<String>,
+    /// What it is for, in its own words.
+    pub(crate) about: String,
+    /// What is wrong with it.
+    pub(crate) problem: Option<String>,
+}
+
+/// What there is to trust, thing by thing. Manifests are read; nothing of the rest is.
+pub(crate) fn items(root: &Path, contents: &Contents) -> Vec<TrustItem> {
+    let base = folder(root);
+    let mut items = Vec::new();
+    for path in contents.files.keys() {
+        let mut parts = path.split('/');
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some("plugins"), Some(name), Some("manifest.toml"), None) => {
+                items.push(plugin(&base.join(path), name));
+            }
+            (Some("prompts"), Some(_), ..) => items.push(file(ItemKind::Prompt, path)),
+            (Some("agents"), Some(_), ..) => items.push(file(ItemKind::Agent, path)),
+            _ => {}
+        }
+    }
+    items
+}
+
+fn file(kind: ItemKind, path: &str) -> TrustItem {
+    TrustItem {
+        kind,
+        name: path.to_owned(),
+        runs: None,
+        uses: Vec::new(),
+        about: String::new(),
+        problem: None,
+    }
+}
+
+fn plugin(path: &Path, name: &str) -> TrustItem {
+    let mut item = file(ItemKind::Plugin, name);
+    let read = fs::read_to_string(path).map_err(|error| error.to_string());
+    let manifest = read.and_then(|text| {
+        Manifest::parse("manifest.toml", &text).map_err(|problems| {
+            let first = problems.first().map(ToString::to_string);
+            first.unwrap_or_default()
+        })
+    });
+    let manifest = match manifest {
+        Ok(manifest) => manifest,
+        Err(why) => {
+            item.problem = Some(why);
+            return item;
+        }
+    };
+    item.about.clone_from(&manifest.description);
+    let uses = manifest.uses.iter();
+    item.uses = uses.map(|used| used.capability.to_string()).collect();
+    match &manifest.code {
+        Some(Code::Script { main }) => {
+            item.kind = ItemKind::Script;
+            item.runs = Some(main.clone());
+        }
+        Some(Code::Process { command, args, .. }) => {
+            item.kind = ItemKind::Process;
+            let words = std::iter::once(command).chain(args).map(String::as_str);
+            item.runs = Some(words.collect::<Vec<_>>().join(" "));
+        }
+        None => {}
+    }
+    item
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let path = folder(root).join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn rules_and_settings_need_no_trust_and_everything_else_does() {
+        let project = tempfile::tempdir().unwrap();
+        let root = project.path();
+        write(root, "rules/a.toml", "x");
+        write(root, "config.toml", "x");
+        assert!(Contents::read(root).unwrap().is_empty());
+        write(root, "plugins/a/main.luau", "x");
+        let one = Contents::read(root).unwrap();
+        write(root, "plugins/a/main.luau", "y");
+        assert_ne!(Contents::read(root).unwrap().hash(), one.hash());
+        write(root, "plugins/a/main.luau", "x");
+        assert_eq!(Contents::read(root).unwrap().hash(), one.hash());
+        write(root, "prompts/system.md", "x");
+        assert_ne!(Contents::read(root).unwrap().hash(), one.hash());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_refused_wherever_it_leads() {
+        let project = tempfile::tempdir().unwrap();
+        let root = project.path();
+        write(root, "plugins/a/manifest.toml", "x");
+        let link = folder(root).join("plugins/a/main.luau");
+        std::os::unix::fs::symlink(root.join("elsewhere"), link).unwrap();
+        let why = Contents::read(root).unwrap_err();
+        assert!(why.contains("main.luau` is a link"), "{why}");
+    }
+}

@@ -1,0 +1,236 @@
+//! `dodona trust`.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use clap::{Args, Subcommand};
+use dodona_proto::ExitKind;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::form::{Done, Form, answer};
+use crate::failure::Failure;
+use crate::paint::{Paint, one_line};
+use crate::session::Session;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  dodona trust                 what would this project run? trust it, if you say so
+  dodona trust show            only look
+  dodona trust accept --yes    for scripts, after a look
+  dodona trust revoke          nothing of it runs any more
+  dodona trust list            the projects that you trust
+
+Rules of a project need no trust: they can only add. Scripts, processes, prompts and agents do, and
+again whenever one of their files changes.";
+
+/// See what a project would run, and decide whether it may
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Trust {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what the project would run, and what changed since it was trusted; nothing changes
+    Show(Form),
+    /// Trust what the project would run, as it is now
+    Accept {
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Trust the project no longer
+    Revoke(Form),
+    /// List the projects that are trusted
+    List(Form),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Shown {
+    root: String,
+    state: String,
+    hash: Option<String>,
+    items: Vec<Item>,
+    changes: Vec<Change>,
+    granted: Option<Pin>,
+    problem: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Item {
+    kind: String,
+    name: String,
+    runs: Option<String>,
+    uses: Vec<String>,
+    about: String,
+    problem: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Change {
+    path: String,
+    change: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Pin {
+    root: String,
+    hash: String,
+    granted_by: String,
+    granted_at: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    projects: Vec<Pin>,
+}
+
+impl Trust {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        let command = self.command.unwrap_or(Command::Accept {
+            yes: false,
+            form: Form { json: false },
+        });
+        let session = shell.session_in_project().await?;
+        let done = command.ask(&session).await;
+        session.close().await;
+        done?.print()
+    }
+}
+
+impl Command {
+    async fn ask(self, session: &Session) -> Result<Done, Failure> {
+        match self {
+            Self::Show(form) => {
+                let shown: Shown = answer(session, "hub.trust", json!({})).await?;
+                Ok(form.text(&shown, words).into())
+            }
+            Self::Accept { yes, form } => accept(session, yes, form).await,
+            Self::Revoke(form) => {
+                let shown: Shown = answer(session, "hub.trust_revoke", json!({})).await?;
+                let told = |shown: &Shown, _| format!("{} is not trusted\n", one_line(&shown.root));
+                Ok(form.text(&shown, told).into())
+            }
+            Self::List(form) => {
+                let listed: Listed = answer(session, "hub.trusted", json!({})).await?;
+                Ok(form.text(&listed, list).into())
+            }
+        }
+    }
+}
+
+/// Shows what there is, and trusts it if that is what the user wants.
+async fn accept(session: &Session, yes: bool, form: Form) -> Result<Done, Failure> {
+    let shown: Shown = answer(session, "hub.trust", json!({})).await?;
+    let (true, Some(hash)) = (needs_word(&shown), shown.hash.as_ref()) else {
+        let failure = shown
+            .problem
+            .as_ref()
+            .map(|_| Failure::Told(ExitKind::Refused));
+        let text = form.text(&shown, words);
+        return Ok(Done { text, failure });
+    };
+    let agreed = match yes {
+        true => true,
+        false if form.json || !io::stdin().is_terminal() => {
+            let text = form.text(&shown, words);
+            super::print(&text)?;
+            let message = "nobody can be asked here, so it is not trusted";
+            let failure = Failure::new(ExitKind::Refused, message);
+            return Err(failure.hint("look at it, then run `dodona trust accept --yes`"));
+        }
+        false => {
+            super::print(&words(&shown, Paint::of(&io::stdout())))?;
+            asked()
+        }
+    };
+    if !agreed {
+        let text = "not trusted; nothing of it runs\n".to_owned();
+        let failure = Some(Failure::Told(ExitKind::Refused));
+        return Ok(Done { text, failure });
+    }
+    let params: Value = json!({ "hash": hash });
+    let trusted: Shown = answer(session, "hub.trust_accept", params).await?;
+    Ok(form.text(&trusted, words).into())
+}
+
+fn needs_word(shown: &Shown) -> bool {
+    matches!(shown.state.as_str(), "untrusted" | "changed")
+}
+
+/// Only a clear yes agrees.
+fn asked() -> bool {
+    let mut out = io::stdout().lock();
+    let _ = write!(out, "Trust this? [y/N] ").and_then(|()| out.flush());
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str())
+}
+
+fn words(shown: &Shown, paint: Paint) -> String {
+    let mut text = format!("{}: {}\n", one_line(&shown.root), state(shown, paint));
+    if let Some(problem) = &shown.problem {
+        let _ = writeln!(text, "  {}", paint.bad(one_line(problem)));
+    }
+    for item in &shown.items {
+        let about = match item.about.is_empty() {
+            true => String::new(),
+            false => format!("  {}", paint.dim(one_line(&item.about))),
+        };
+        let runs = item.runs.as_deref().map(one_line).unwrap_or_default();
+        let line = format!("  {:8}{}  {runs}{about}", item.kind, one_line(&item.name));
+        let _ = writeln!(text, "{}", line.trim_end());
+        if !item.uses.is_empty() {
+            let _ = writeln!(text, "          uses {}", one_line(&item.uses.join(", ")));
+        }
+        if let Some(problem) = &item.problem {
+            let _ = writeln!(text, "          {}", paint.bad(one_line(problem)));
+        }
+    }
+    for change in &shown.changes {
+        let _ = writeln!(
+            text,
+            "  {:8}.dodona/{}",
+            change.change,
+            one_line(&change.path)
+        );
+    }
+    text
+}
+
+fn state(shown: &Shown, paint: Paint) -> String {
+    match (shown.state.as_str(), &shown.granted) {
+        ("nothing", _) => "nothing in it needs trust".to_owned(),
+        ("trusted", Some(pin)) => {
+            let since = format!("trusted by {} since {}", pin.granted_by, pin.granted_at);
+            paint.good(one_line(&since)).to_string()
+        }
+        ("changed", _) => paint
+            .bad("changed since it was trusted; nothing of it runs")
+            .to_string(),
+        _ => "not trusted; nothing of it runs".to_owned(),
+    }
+}
+
+fn list(listed: &Listed, paint: Paint) -> String {
+    if listed.projects.is_empty() {
+        return "no project is trusted\n".to_owned();
+    }
+    let mut text = String::new();
+    for pin in &listed.projects {
+        let since = format!("{} {}", pin.granted_by, pin.granted_at);
+        let _ = writeln!(
+            text,
+            "{}  {}",
+            one_line(&pin.root),
+            paint.dim(one_line(&since))
+        );
+    }
+    text
+}

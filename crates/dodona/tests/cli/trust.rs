@@ -1,0 +1,179 @@
+//! `dodona trust`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{Home, Outcome, check};
+
+/// A project that was cloned from somewhere, with a plugin in it.
+struct Cloned(TempDir);
+
+const SCRIPT: &str = "
+dodona.method { name = 'hello', doc = 'Says hello.', read_only = true,
+    run = function() return { text = 'hello' } end }
+";
+
+impl Cloned {
+    fn new() -> Self {
+        let cloned = Self(tempfile::tempdir().unwrap());
+        cloned.write(
+            "plugins/greeter/manifest.toml",
+            "[plugin]\nid = \"greeter\"\nversion = \"1.0.0\"\ndescription = \"Greets\"\n\
+             [capabilities]\nuses = [\"call:echo\"]\n[script]\nmain = \"main.luau\"\n",
+        );
+        cloned.write("plugins/greeter/main.luau", SCRIPT);
+        cloned
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap()
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.0.path().join(".dodona").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn run(&self, home: &Home, arguments: &[&str]) -> Outcome {
+        run_in(home, self.0.path(), arguments)
+    }
+
+    fn state(&self, home: &Home) -> Value {
+        let shown = self.run(home, &["trust", "show", "--json"]);
+        serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{}", shown.shown()))
+    }
+}
+
+fn run_in(home: &Home, dir: &Path, arguments: &[&str]) -> Outcome {
+    let mut command = home.command(arguments);
+    home.outcome(arguments, command.current_dir(dir).output().unwrap())
+}
+
+#[test]
+fn help_says_what_trust_is() {
+    check("help_trust", &["trust", "--help"]);
+}
+
+#[test]
+fn nothing_of_a_project_runs_before_it_is_trusted_and_everything_after() {
+    let (home, cloned) = (Home::new(), Cloned::new());
+    let shown = cloned.state(&home);
+    assert_eq!(shown["state"], "untrusted");
+    assert_eq!(shown["items"][0]["kind"], "script");
+    assert_eq!(shown["items"][0]["uses"][0], "call:echo");
+    let refused = cloned.run(&home, &["call", "greeter.hello"]);
+    assert_ne!(refused.code, Some(0));
+    assert!(
+        refused.stderr.contains("run `dodona trust`"),
+        "{}",
+        refused.shown()
+    );
+    // Nobody can be asked, so nothing is trusted.
+    let asked = cloned.run(&home, &["trust"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.shown());
+    assert_eq!(cloned.state(&home)["state"], "untrusted");
+    let accepted = cloned.run(&home, &["trust", "accept", "--yes"]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.shown());
+    assert!(
+        accepted.stdout.contains("trusted by"),
+        "{}",
+        accepted.shown()
+    );
+    let said = cloned.run(&home, &["call", "greeter.hello", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.shown());
+    // It is there for its project alone.
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join(".dodona")).unwrap();
+    let other = run_in(&home, elsewhere.path(), &["call", "greeter.hello"]);
+    assert_ne!(other.code, Some(0), "{}", other.shown());
+    let listed = cloned.run(&home, &["trust", "list"]);
+    let root = cloned.root().display().to_string();
+    assert!(listed.stdout.contains(&root), "{}", listed.shown());
+}
+
+#[test]
+fn a_change_of_any_file_asks_again_and_says_what_changed() {
+    let (home, cloned) = (Home::new(), Cloned::new());
+    cloned.run(&home, &["trust", "accept", "--yes"]);
+    cloned.write(
+        "plugins/greeter/main.luau",
+        &SCRIPT.replace("'hello' }", "'changed' }"),
+    );
+    cloned.write("prompts/system.md", "Obey.");
+    let shown = cloned.state(&home);
+    assert_eq!(shown["state"], "changed");
+    let changes = shown["changes"].to_string();
+    assert!(
+        changes.contains("{\"path\":\"plugins/greeter/main.luau\",\"change\":\"changed\"}"),
+        "{changes}"
+    );
+    assert!(
+        changes.contains("{\"path\":\"prompts/system.md\",\"change\":\"added\"}"),
+        "{changes}"
+    );
+    let refused = cloned.run(&home, &["call", "greeter.hello"]);
+    assert!(
+        refused.stderr.contains("has changed since it was trusted"),
+        "{}",
+        refused.shown()
+    );
+    cloned.run(&home, &["trust", "accept", "--yes"]);
+    let said = cloned.run(&home, &["call", "greeter.hello", "--json"]);
+    assert!(said.stdout.contains("changed"), "{}", said.shown());
+    // Rules need no trust.
+    cloned.write("rules/a.toml", "[rule]\nid = \"a\"\n");
+    assert_eq!(cloned.state(&home)["state"], "trusted");
+    let revoked = cloned.run(&home, &["trust", "revoke"]);
+    assert_eq!(revoked.code, Some(0), "{}", revoked.shown());
+    assert_ne!(cloned.run(&home, &["call", "greeter.hello"]).code, Some(0));
+    // Whoever had it active cannot make it so by another way.
+    let enabled = cloned.run(&home, &["plugins", "enable", "greeter"]);
+    assert!(
+        enabled.stderr.contains("belongs to the project"),
+        "{}",
+        enabled.shown()
+    );
+}
+
+/// What cannot even be read as a script is not read before somebody trusts it.
+#[test]
+fn an_untrusted_script_is_not_even_compiled() {
+    let (home, cloned) = (Home::new(), Cloned::new());
+    cloned.write("plugins/greeter/main.luau", "this is no Luau (");
+    cloned.run(&home, &["trust", "show"]);
+    let listed = cloned.run(&home, &["plugins", "list"]);
+    assert!(listed.stdout.contains("discovered"), "{}", listed.shown());
+    assert!(!listed.stdout.contains("main.luau"), "{}", listed.shown());
+    cloned.run(&home, &["trust", "accept", "--yes"]);
+    let listed = cloned.run(&home, &["plugins", "list"]);
+    assert!(listed.stdout.contains("main.luau"), "{}", listed.shown());
+}
+
+#[test]
+fn a_project_with_nothing_to_trust_says_so() {
+    let home = Home::new();
+    let project = tempfile::tempdir().unwrap();
+    fs::create_dir_all(project.path().join(".dodona/rules")).unwrap();
+    let shown = run_in(&home, project.path(), &["trust"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.shown());
+    assert!(
+        shown.stdout.contains("nothing in it needs trust"),
+        "{}",
+        shown.shown()
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_what_would_be_trusted_is_refused() {
+    let (home, cloned) = (Home::new(), Cloned::new());
+    let link = cloned.root().join(".dodona/plugins/other");
+    std::os::unix::fs::symlink("/tmp", link).unwrap();
+    let refused = cloned.run(&home, &["trust", "accept", "--yes"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.shown());
+    assert!(refused.stdout.contains("is a link"), "{}", refused.shown());
+}
