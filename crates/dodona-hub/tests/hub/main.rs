@@ -21,6 +21,7 @@ mod journal;
 mod limits;
 mod loaders;
 mod manager;
+mod manifests;
 mod nesting;
 mod readers;
 mod reload;

@@ -21,6 +21,7 @@ mod harness;
 mod help;
 #[cfg(unix)]
 mod index_killed;
+mod luau;
 mod mcp;
 mod methods;
 mod model;
