@@ -238,6 +238,9 @@ export type Capability = string;
 /** What sort of thing a notification is. */
 export type Category = "info" | "warning" | "error" | "reminder";
 
+/** What happened to a file since it was trusted. */
+export type ChangeKind = "added" | "changed" | "removed";
+
 export type Changes = {
   /** Newest first. */
   changes: WholeChange[];
@@ -640,6 +643,14 @@ export type FetchedPage = {
   text: string;
 };
 
+/** A file that is not as it was when it was trusted. */
+export type FileChange = {
+  /** Below `.dodona/`. */
+  path: string;
+  /** What happened to it. */
+  change: ChangeKind;
+};
+
 export type FileText = {
   /** Which lines of which file. */
   source: Source;
@@ -814,6 +825,9 @@ export type InfoResult = {
   warnings: string[];
   problems: PluginsProblem[];
 };
+
+/** What a thing in `.dodona/` is. */
+export type ItemKind = "script" | "process" | "plugin" | "prompt" | "agent";
 
 /** How much the journal holds, and how much it may. */
 export type JournalRoom = {
@@ -1186,6 +1200,18 @@ export type Past = {
   previous?: string | null;
   /** Where it was until now. */
   moved_from?: string | null;
+};
+
+/** What was trusted of a project. */
+export type Pin = {
+  /** The project's directory. */
+  root: string;
+  /** The hash of everything that was trusted. */
+  hash: string;
+  /** Who trusts it. */
+  granted_by: string;
+  /** Since when. */
+  granted_at: string;
 };
 
 export type PinResult = {
@@ -1944,6 +1970,48 @@ export type Trash = {
   notes: GoneNote[];
 };
 
+/** One thing that trust is about. */
+export type TrustItem = {
+  /** What it is. */
+  kind: ItemKind;
+  /** Its name, or its file. */
+  name: string;
+  /** What would run: a script, a command line. */
+  runs?: string | null;
+  /** What it may touch once it is trusted. */
+  uses: string[];
+  /** What it is for, in its own words. */
+  about: string;
+  /** What is wrong with it. */
+  problem?: string | null;
+};
+
+/** What a project would run, and whether it may. */
+export type TrustResult = {
+  /** The project's directory. */
+  root: string;
+  /** Whether it is trusted. */
+  state: TrustState;
+  /** Of everything that there is to trust; it changes with any file. */
+  hash?: string | null;
+  /** What there is to trust. */
+  items: TrustItem[];
+  /** What is not as it was when it was trusted. */
+  changes: FileChange[];
+  /** Who trusts it, and since when. */
+  granted?: Pin | null;
+  /** Why it cannot be trusted. */
+  problem?: string | null;
+};
+
+/** Whether a project is trusted. */
+export type TrustState = "nothing" | "untrusted" | "trusted" | "changed";
+
+export type TrustedResult = {
+  /** By directory. */
+  projects: Pin[];
+};
+
 export type TurnTrace = {
   /** Which, from 1. */
   turn: number;
@@ -2663,6 +2731,33 @@ export interface Methods {
   "hub.tokens": {
     params: Record<string, never>;
     result: TokensResult;
+    kind: "unary";
+  };
+  /** Tells what the project of the call would run from its `.dodona/`, and whether somebody trusts it as it is now. Nothing of it is run or compiled by that. */
+  "hub.trust": {
+    params: Record<string, never>;
+    result: TrustResult;
+    kind: "unary";
+  };
+  /** Trusts what the project of the call would run, as it is now and no other way: plugins in it are activated, with what they ask to use. */
+  "hub.trust_accept": {
+    params: {
+      /** The hash that `hub.trust` answered with: what was seen is trusted, and nothing else. */
+      hash: string;
+    };
+    result: TrustResult;
+    kind: "unary";
+  };
+  /** Trusts the project of the call no longer: plugins in it are let go at once. */
+  "hub.trust_revoke": {
+    params: Record<string, never>;
+    result: TrustResult;
+    kind: "unary";
+  };
+  /** Lists the projects that somebody trusts. */
+  "hub.trusted": {
+    params: Record<string, never>;
+    result: TrustedResult;
     kind: "unary";
   };
   /** Reads the roster and all plugins' files anew and tells what is wrong with them, and what would be active. Nothing changes. */
