@@ -344,10 +344,8 @@ impl Hub {
         };
         let core = Arc::downgrade(&self.core);
         tokio::spawn(async move {
-            let mut last = match core.upgrade() {
-                Some(core) => core.manager.stamp().await,
-                None => return,
-            };
+            // The first round looks at everything: what changed since the start is among it.
+            let mut last = None;
             loop {
                 tokio::time::sleep(every).await;
                 let Some(core) = core.upgrade() else { return };
@@ -357,7 +355,7 @@ impl Hub {
                 let now = core.manager.stamp().await;
                 if now != last {
                     let reloaded = core.manager.reload(&core.snapshot).await;
-                    tracing::info!(?reloaded, "the files of plugins have changed");
+                    tracing::debug!(?reloaded, "the files of plugins were read anew");
                     // What changed while they were read is found in the next round.
                     last = now;
                 }

@@ -11,7 +11,7 @@ use super::{Manager, ROSTER, View};
 const MOST_FILES: usize = 2_000;
 const DEEPEST: usize = 4;
 
-/// What tells one state of all files from another: names, lengths and times.
+/// What tells one state of all files from another: names, lengths, times and places on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
@@ -59,6 +59,9 @@ fn look(path: &Path, depth: usize, left: &mut usize, hasher: &mut DefaultHasher)
     if metadata.is_file() {
         metadata.len().hash(hasher);
         metadata.modified().ok().hash(hasher);
+        // A file that was put in another's place may have its length, and almost its time.
+        #[cfg(unix)]
+        std::os::unix::fs::MetadataExt::ino(&metadata).hash(hasher);
         return;
     }
     if depth == 0 || *left == 0 {
