@@ -13,7 +13,7 @@ export default defineConfig({
   workers: 2,
   fullyParallel: false,
   // A machine under load is slow, not wrong: we wait for conditions, generously, and never try twice.
-  timeout: 120_000,
+  timeout: 240_000,
   expect: { timeout: 45_000 },
   retries: 0,
   reporter: [["list"]],

@@ -33,6 +33,16 @@ test("a session that is revoked ends on the page by itself", async ({ page, serv
   await expect(page.getByRole("heading", { name: "Your session has ended" })).toBeVisible();
 });
 
+test("a session that has expired says so, and what to run", async ({ page, context, server }) => {
+  const { tokens } = await server.call<{ tokens: { user: string }[] }>("hub.tokens");
+  const wanted = { user: tokens[0]?.user, name: `short ${Date.now()}`, scopes: ["*"], expires_in_s: 3 };
+  const made = await server.call<{ token: string }>("hub.token_create", wanted);
+  await context.addCookies([{ name: "dodona_session", value: made.token, url: server.url }]);
+  await page.goto(server.url);
+  await expect(page.getByRole("heading", { name: "Your session has expired" })).toBeVisible();
+  await expect(page.getByText("dodona open")).toBeVisible();
+});
+
 test("the palette finds and runs a command", async ({ app }) => {
   const { page } = app;
   await page.keyboard.press("ControlOrMeta+k");

@@ -89,7 +89,8 @@ function lost(code: number): void {
   socket = null;
   waiting.clear();
   if (code === POLICY) {
-    session.signOut("revoked");
+    // Whether it has expired or was revoked, the next answer says.
+    void again();
     return;
   }
   session.online = false;
