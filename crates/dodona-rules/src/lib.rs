@@ -38,6 +38,8 @@
 
 mod compile;
 pub mod context;
+mod desk;
+pub mod draft;
 mod engine;
 pub mod explain;
 pub mod format;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{BoxFuture, Contribution, Plugin, PluginContext};
 
+use crate::desk::Desk;
 use crate::identity::STANDALONE;
 use crate::live::{Live, Rulebook, hooks};
 use crate::log::{Log, MIGRATIONS};
@@ -71,9 +72,11 @@ impl Plugin for RulesPlugin {
             );
             let methods = Arc::new(RuleMethods::new(Arc::clone(&live)));
             let workbench = Workbench::new(Arc::clone(&live), Arc::clone(&ctx.history));
+            let desk = Desk::new(Arc::clone(&live), self.options.rules.clone());
             let contribution = Contribution::new()
                 .methods(methods.plugin_methods()?)
                 .methods(Arc::new(workbench).plugin_methods()?)
+                .methods(Arc::new(desk).plugin_methods()?)
                 .migrations(MIGRATIONS);
             let contribution = hooks(&live)
                 .into_iter()

@@ -52,7 +52,7 @@ pub fn load_text(origin: Origin, text: &str, scripts: &ScriptSource<'_>) -> Load
 /// Loads a rule from its file. Scripts are found below the file's directory.
 pub fn load_file(path: &Path, scope: Scope) -> Loaded {
     let shown = path.display().to_string();
-    let text = match read(path, LARGEST) {
+    let text = match read_text(path, LARGEST) {
         Ok(text) => text,
         Err(why) => {
             let problem = Problem::error(reading::Problem::of_file(shown, why));
@@ -68,7 +68,7 @@ pub fn load_file(path: &Path, scope: Scope) -> Loaded {
 }
 
 /// The text of a file that is one, is not too large and is UTF-8.
-fn read(path: &Path, largest: usize) -> Result<String, String> {
+pub(crate) fn read_text(path: &Path, largest: usize) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
     let metadata = path.metadata().map_err(failed)?;
     if !metadata.is_file() {
@@ -98,7 +98,7 @@ fn read(path: &Path, largest: usize) -> Result<String, String> {
 }
 
 /// The source of a script below a directory. No path leads out of it.
-pub(super) fn script_below(directory: &Path, script: &str) -> Result<String, String> {
+pub(crate) fn script_below(directory: &Path, script: &str) -> Result<String, String> {
     let path = directory.join(relative(script)?);
     let real = |path: &Path| path.canonicalize();
     let found =
@@ -107,7 +107,7 @@ pub(super) fn script_below(directory: &Path, script: &str) -> Result<String, Str
     if !found.starts_with(root) {
         return Err(outside(script));
     }
-    read(&found, Script::SOURCE_BYTES).map_err(|why| format!("the script `{script}`: {why}"))
+    read_text(&found, Script::SOURCE_BYTES).map_err(|why| format!("the script `{script}`: {why}"))
 }
 
 /// A path that goes down only.

@@ -4,6 +4,7 @@
 //! before anybody reads them. A crash loses at most that moment of notes: what was decided is in
 //! the journal.
 
+mod activity;
 mod liveness;
 mod read;
 mod schema;

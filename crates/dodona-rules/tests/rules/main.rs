@@ -7,6 +7,7 @@
 
 mod actions;
 mod bundled;
+mod desk;
 mod earlier;
 mod examples;
 mod format;

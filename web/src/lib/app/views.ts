@@ -16,7 +16,21 @@ export const views: View[] = [
   { id: "ask", title: "Ask", icon: "ask", key: "a", load: () => import("../../views/ask/Ask.svelte") },
   { id: "trace", title: "Trace", icon: "trace", key: "t", load: () => import("../../views/trace/Trace.svelte") },
   { id: "notes", title: "Notes", icon: "notes", key: "n", load: () => import("../../views/notes/Notes.svelte") },
-  { id: "threads", title: "Threads", icon: "threads", key: "h", load: () => import("../../views/threads/Threads.svelte") },
+  {
+    id: "threads",
+    title: "Threads",
+    icon: "threads",
+    key: "h",
+    load: () => import("../../views/threads/Threads.svelte"),
+  },
   { id: "code", title: "Code", icon: "code", key: "c", load: () => import("../../views/code/Code.svelte") },
+  { id: "rules", title: "Rules", icon: "rules", key: "r", load: () => import("../../views/rules/Rules.svelte") },
+  {
+    id: "plugins",
+    title: "Plugins",
+    icon: "plugins",
+    key: "p",
+    load: () => import("../../views/plugins/Plugins.svelte"),
+  },
   { id: "system", title: "System", icon: "system", key: "s", load: () => import("../../views/system/System.svelte") },
 ];

@@ -1,6 +1,14 @@
 // Made by `npm run types` from docs/reference/openrpc.json. Do not edit.
 /* eslint-disable */
 
+/** How busy rules were. */
+export type Activity = {
+  /** The days in UTC, the oldest first. */
+  days: string[];
+  /** How often each rule acted on each of them, by `plugin/id`; one that never did is absent. */
+  rules: Record<string, number[]>;
+};
+
 export type AgentInfo = {
   name: string;
   description: string;
@@ -1584,6 +1592,28 @@ export type RuleShown = {
   condition_line: number;
 };
 
+/** A rule's file. */
+export type RuleSourceText = {
+  /** The rule that is in use from it, as `plugin/id`; of a broken one it may be an older version. */
+  rule?: string | null;
+  /** Where it belongs. */
+  scope: RulesScope;
+  /** All of its path. */
+  path: string;
+  /** Its name alone. */
+  file: string;
+  /** The text. */
+  text: string;
+  /** Goes into `if_version` of `rules.write`. */
+  version: string;
+  /** The scripts that it names, by the paths by which it does; those that cannot be read are absent. */
+  scripts: Record<string, string>;
+  /** Why it cannot be saved from here. */
+  locked?: string | null;
+  /** What is wrong with it. */
+  problems: RulesProblem[];
+};
+
 /** A rule in a list. */
 export type RuleSummary = {
   /** Its name everywhere, `plugin/id`. */
@@ -1663,6 +1693,18 @@ export type RulesScope = "bundled" | "user" | {
 
 export type Said = {
   text: string;
+};
+
+/** What became of a file. */
+export type Saved = {
+  /** The rule in it, as `plugin/id`. */
+  rule: string;
+  /** All of its path. */
+  path: string;
+  /** For the next time. */
+  version: string;
+  /** What is wrong with it all the same, such as a test that does not pass. */
+  problems: RulesProblem[];
 };
 
 export type SchemaHashResult = {
@@ -1807,6 +1849,14 @@ export type Tag = {
 
 export type Tags = {
   tags: Tag[];
+};
+
+/** A rule to start from. */
+export type Template = {
+  /** What its file would be called. */
+  file: string;
+  /** With comments and tests. */
+  text: string;
 };
 
 /** How a test went. */
@@ -2123,6 +2173,9 @@ export type WholeChange = {
   /** They, or the first of them. */
   notes: NoteEdit[];
 };
+
+/** Whose rules can be written. */
+export type WriteScope = "user" | "project";
 
 /** A link as it stands in a note. */
 export type WrittenLink = {
@@ -2888,6 +2941,15 @@ export interface Methods {
     result: SetResult;
     kind: "unary";
   };
+  /** Counts how often rules acted for you on each of the last days. */
+  "rules.activity": {
+    params: {
+      /** How many days, today included. */
+      days?: number;
+    };
+    result: Activity;
+    kind: "unary";
+  };
   /** Asks rules again about everything that the journal has, oldest first, with the state that they set themselves, and tells what would have fired. Nothing is changed or delivered. */
   "rules.backtest": {
     params: {
@@ -2997,6 +3059,28 @@ export interface Methods {
     result: RuleShown;
     kind: "unary";
   };
+  /** Reads the text of a rule's file, with its scripts and with what is wrong with it. */
+  "rules.source": {
+    params: {
+      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule?: string | null;
+      /** Which file, as rules and problems call it: for one that has no rule, because it is broken. */
+      path?: string | null;
+    };
+    result: RuleSourceText;
+    kind: "unary";
+  };
+  /** Makes the text of a rule to start from, with comments and tests. Nothing is written. */
+  "rules.template": {
+    params: {
+      /** What the rule will be called. */
+      id: string;
+      /** When it is asked. */
+      trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
+    };
+    result: Template;
+    kind: "unary";
+  };
   /** Runs the tests that rules bring with them: of all rules in use here, of one, or of a text. */
   "rules.test": {
     params: {
@@ -3006,6 +3090,21 @@ export interface Methods {
       texts?: RuleText[];
     };
     result: Tests;
+    kind: "unary";
+  };
+  /** Saves a rule's file, among the user's rules or the project's, whole or not at all. It counts once this has answered. A text that could not run is refused with all that is wrong with it. */
+  "rules.write": {
+    params: {
+      /** Among whose rules. */
+      scope: WriteScope;
+      /** The name of the file, without a directory: `no-main-writes.toml`. */
+      file: string;
+      /** All of its text. */
+      text: string;
+      /** The version that was read, so that nobody's change is lost. Without it the file must be new. */
+      if_version?: string | null;
+    };
+    result: Saved;
     kind: "unary";
   };
   /** Brings the index of the project in step with its files, and tells what changed. */

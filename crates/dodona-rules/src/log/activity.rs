@@ -1,0 +1,30 @@
+//! How often rules acted, day by day.
+
+use dodona_plugin::CallError;
+use dodona_plugin::store::Tx;
+
+use super::write::Log;
+use crate::live::Rulebook;
+
+impl Log {
+    /// How often each rule acted for a user on each day from `first` on: rule, day, times.
+    pub(crate) async fn firings_by_day(
+        &self,
+        book: &Rulebook,
+        user: String,
+        first: String,
+    ) -> Result<Vec<(String, String, u64)>, CallError> {
+        self.flush(book).await;
+        let read = move |tx: &Tx<'_>| {
+            let sql = "select rule_id, substr(created_at, 1, 10), count(*)
+                from rule_execution_log
+                where user_id = ?1 and created_at >= ?2 and condition_result = 1
+                group by 1, 2";
+            tx.query(sql, (&user, &first), |row| {
+                let times = row.get::<i64>(2)?.unsigned_abs();
+                Ok((row.get(0)?, row.get(1)?, times))
+            })
+        };
+        Ok(self.db.read(read).await?)
+    }
+}
