@@ -6,3 +6,4 @@
 //! one from inside, and the hub treats both alike.
 
 pub mod luau;
+pub mod mcp;

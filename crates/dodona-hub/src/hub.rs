@@ -151,6 +151,7 @@ impl Hub {
             let handles = Handles {
                 hooks: Arc::clone(&host) as _,
                 rules: host,
+                core: core.clone(),
             };
             let sources = Sources {
                 modules,

@@ -147,10 +147,23 @@ pub struct PluginContext {
     pub bus: Arc<dyn EventBus>,
     /// The events that were journaled, for a plugin that reads them again.
     pub history: Arc<dyn EventHistory>,
+    /// The way to other methods than those of its activation.
+    pub methods: Arc<dyn MethodHost>,
     /// The hooks, for a plugin that has points of its own to fire.
     pub hooks: Arc<dyn HookHost>,
     /// What rules need, for the plugin that evaluates them.
     pub rules: Arc<dyn RuleHost>,
+}
+
+/// The way to other methods, for a plugin whose methods are not its own to decide: a server's tools
+/// come and go.
+pub trait MethodHost: Send + Sync {
+    /// Puts methods in the place of all that the plugin has, whole or not at all. Calls that run
+    /// end on what they began with. The text says why it could not be done: what is wrong with a
+    /// method, or that the plugin is not active any more.
+    ///
+    /// Not to be waited for in [`Plugin::activate`], which says itself what there is.
+    fn replace(&self, methods: Vec<Method>) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// The way to the hooks that are installed, and to having done what they ask for.

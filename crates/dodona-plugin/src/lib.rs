@@ -66,8 +66,8 @@ mod settings;
 mod state;
 
 pub use activation::{
-    ActivationError, Behalf, Contribution, EventBus, HookHost, Lagged, Plugin, PluginContext,
-    Subscription,
+    ActivationError, Behalf, Contribution, EventBus, HookHost, Lagged, MethodHost, Plugin,
+    PluginContext, Subscription,
 };
 pub use call::{
     CallCtx, CallInfo, Caller, ItemStream, Origin, Params, ScopeWork, ToolReply, ToolRequest,

@@ -61,6 +61,10 @@ pub enum Code {
         command: String,
         /// What it is started with.
         args: Vec<String>,
+        /// Variables that it gets beside the usual ones, as they are written.
+        env: BTreeMap<String, String>,
+        /// Where it starts, below the plugin's directory.
+        cwd: Option<String>,
     },
 }
 
@@ -311,11 +315,14 @@ fn process<'t>(
     whole: &Spanned<DeValue<'t>>,
 ) -> Option<Code> {
     let (mut command, mut args) = (None, Vec::new());
+    let (mut env, mut cwd) = (BTreeMap::new(), None);
     for (key, value) in table {
         match key.get_ref().as_ref() {
             "command" => command = reading.text("command", value),
             "args" => args = reading.texts("args", value),
-            _ => reading.unknown(key, &["command", "args"]),
+            "env" => env = variables(reading, value),
+            "cwd" => cwd = below(reading, value),
+            _ => reading.unknown(key, &["command", "args", "env", "cwd"]),
         }
     }
     if command.is_none() {
@@ -325,7 +332,42 @@ fn process<'t>(
     Some(Code::Process {
         command: command?,
         args,
+        env,
+        cwd,
     })
+}
+
+/// Reads `env`. Its values are plain: what a manifest may name is no secret.
+fn variables<'t>(
+    reading: &mut Reading<'t>,
+    value: &Spanned<DeValue<'t>>,
+) -> BTreeMap<String, String> {
+    let mut variables = BTreeMap::new();
+    let Some(table) = reading.table("process.env", value) else {
+        return variables;
+    };
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        if name.is_empty() || name.contains(['=', '\0']) {
+            reading.fault(key.span(), format!("`{name}` is no name of a variable"));
+            continue;
+        }
+        if let Some(text) = reading.text(&format!("env.{name}"), value) {
+            variables.insert(name.to_owned(), text);
+        }
+    }
+    variables
+}
+
+/// Reads `cwd`.
+fn below(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<String> {
+    let path = reading.text("cwd", value)?;
+    if stays_inside(&path) {
+        return Some(path);
+    }
+    let message = "`cwd` must be a directory below the plugin's, without `..`";
+    reading.fault(value.span(), message);
+    None
 }
 
 const SETTING_KEYS: [&str; 6] = ["type", "default", "min", "max", "options", "description"];

@@ -80,6 +80,8 @@ pub enum ToolCategory {
     Web,
     /// The agent itself.
     Meta,
+    /// Something outside the program: a script, a server.
+    External,
 }
 
 /// Whether a person must agree.

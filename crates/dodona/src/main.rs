@@ -31,6 +31,9 @@ mod shell;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(server) = plugins::guarded_command() {
+        return dodona_extern::mcp::run_guard(server);
+    }
     let cli = cli::Cli::parse_arguments();
     match cli.run() {
         Ok(()) => ExitCode::SUCCESS,

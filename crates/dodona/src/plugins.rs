@@ -1,9 +1,11 @@
 //! The plugins of this binary.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use dodona_agent::{AgentOptions, AgentPlugin};
 use dodona_extern::luau::LuauLoader;
+use dodona_extern::mcp::{GuardCommand, McpLoader};
 use dodona_hub::echo::EchoPlugin;
 use dodona_hub::events::EventsPlugin;
 use dodona_knowledge::{Options, VaultRoot};
@@ -31,9 +33,22 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
     all
 }
 
-/// Who makes plugins of what is outside this binary.
+/// The word that makes this program the guard of an MCP server.
+const GUARD: &str = "child-guard";
+
+/// The server's command, where this program was started as a guard. That is no command of ours: it
+/// is not listed, and nothing of the program is set up for it.
+pub(crate) fn guarded_command() -> Option<impl Iterator<Item = OsString>> {
+    let mut words = std::env::args_os().skip(1);
+    (words.next()? == GUARD && words.next()? == "--").then_some(words)
+}
+
+/// Who makes plugins of what is outside the program.
 pub(crate) fn loaders() -> Loaders {
-    Loaders::new().with(Arc::new(LuauLoader::new()))
+    let guard = GuardCommand::this_program([OsString::from(GUARD)]);
+    Loaders::new()
+        .with(Arc::new(LuauLoader::new()))
+        .with(Arc::new(McpLoader::new(guard)))
 }
 
 /// Reads a project's own settings each time it is asked, because the project's files change

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dodona_hooks::Hook;
@@ -13,6 +13,7 @@ use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::discover::{Candidate, Kind};
+use super::renew::{Life, Renewal};
 use super::{Manager, Services};
 use crate::config::CapabilityMode;
 use crate::limits::PluginLimits;
@@ -37,6 +38,11 @@ pub(crate) struct Active {
     pub(crate) warnings: Vec<String>,
     /// Cancelled once the last route is gone.
     pub(crate) unused: CancellationToken,
+    /// What tells this activation from others of the plugin.
+    pub(super) life: Life,
+    /// What all of its routes share.
+    pub(super) lease: Weak<Lease>,
+    pub(super) limits: Arc<PluginLimits>,
 }
 
 impl Active {
@@ -65,10 +71,13 @@ impl Manager {
         plugin: &Arc<dyn Plugin>,
         was: Option<&Active>,
     ) -> Result<Active, String> {
-        let context = self.context(candidate);
+        let life = Life::default();
+        let context = self.context(candidate, &life);
         let db = context.db.clone();
         let contribution = self.contribution(plugin, context).await?;
-        let accepted = self.accept(candidate, plugin, contribution, &db).await;
+        let accepted = self
+            .accept(candidate, plugin, contribution, &db, life)
+            .await;
         // It believes to be active. One that was before is let go with its earlier self.
         if accepted.is_err() && was.is_none_or(|was| !Arc::ptr_eq(&was.plugin, plugin)) {
             let unused = CancellationToken::new();
@@ -90,6 +99,7 @@ impl Manager {
         plugin: &Arc<dyn Plugin>,
         contribution: Contribution,
         db: &Db,
+        life: Life,
     ) -> Result<Active, String> {
         let Contribution {
             methods,
@@ -99,7 +109,9 @@ impl Manager {
         let warnings = self.permitted(candidate, &hooks)?;
         let lease = Arc::new(Lease::default());
         let unused = lease.unused.clone();
-        let routes = self.services.routes(candidate, methods, &lease)?;
+        let limits = PluginLimits::new(&candidate.name, &self.services.config.limits);
+        let limits = Arc::new(limits);
+        let routes = self.services.routes(candidate, methods, &lease, &limits)?;
         if !migrations.is_empty() {
             let migrated = db.migrate(migrations).await;
             migrated.map_err(|error| with_source(&error))?;
@@ -112,6 +124,9 @@ impl Manager {
             hooks,
             warnings,
             unused,
+            life,
+            lease: Arc::downgrade(&lease),
+            limits,
         })
     }
 
@@ -151,7 +166,7 @@ impl Manager {
         }
     }
 
-    fn context(&self, candidate: &Candidate) -> PluginContext {
+    fn context(&self, candidate: &Candidate, life: &Life) -> PluginContext {
         let Services {
             store, data_dir, ..
         } = &self.services;
@@ -169,6 +184,11 @@ impl Manager {
             db: store.database(&file, Durability::Full),
             bus: Arc::clone(&self.services.bus),
             history: Arc::clone(&self.services.history),
+            methods: Arc::new(Renewal {
+                core: self.host.core.clone(),
+                name: name.clone(),
+                life: life.clone(),
+            }),
             hooks: Arc::clone(&self.host.hooks),
             rules: Arc::clone(&self.host.rules),
             name,
@@ -198,14 +218,14 @@ impl Services {
         candidate.kind == Kind::External || mode == CapabilityMode::Enforce
     }
 
-    fn routes(
+    pub(super) fn routes(
         &self,
         candidate: &Candidate,
         methods: Vec<Method>,
         lease: &Arc<Lease>,
+        limits: &Arc<PluginLimits>,
     ) -> Result<Vec<Arc<Route>>, String> {
         let plugin = &candidate.name;
-        let limits = Arc::new(PluginLimits::new(plugin, &self.config.limits));
         let callable = match self.enforces(candidate) {
             true => candidate.capabilities.callable().map(|mut plugins| {
                 plugins.insert(plugin.clone());
@@ -241,7 +261,7 @@ impl Services {
                 plugin: plugin.clone(),
                 validator,
                 result_type,
-                limits: Arc::clone(&limits),
+                limits: Arc::clone(limits),
                 meter: Meter::new(&descriptor.name),
                 project: candidate.project.clone(),
                 callable: callable.clone(),

@@ -2,11 +2,15 @@
 
 use std::path::Path;
 
-use dodona_plugin::Settings;
+use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::{Problem, Reading, nearest, table_to_json, to_json};
+use dodona_plugin::{Manifest, Settings};
 use serde_json::{Map, Value};
 
 use super::files;
+
+/// The table about an MCP server, which stands beside what its manifest declares.
+const SERVER: &str = "server";
 
 /// What a plugin's file says: as it is, and the declared settings in it, checked.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,16 +21,22 @@ pub(crate) struct Configured {
 
 /// Reads a plugin's file; one that is not there says nothing. Where the plugin declares
 /// settings, the file holds those and nothing else.
-pub(crate) fn read(path: &Path, declared: &Settings) -> Result<Configured, Vec<Problem>> {
+pub(crate) fn read(path: &Path, manifest: &Manifest) -> Result<Configured, Vec<Problem>> {
+    let beside = matches!(manifest.code, Some(Code::Process { .. })).then_some(SERVER);
     let shown = path.display().to_string();
     match files::read(path) {
         Ok(None) => Ok(Configured::default()),
-        Ok(Some(text)) => parse(&shown, &text, declared),
+        Ok(Some(text)) => parse(&shown, &text, &manifest.settings, beside),
         Err(why) => Err(vec![Problem::of_file(shown, why)]),
     }
 }
 
-fn parse(path: &str, text: &str, declared: &Settings) -> Result<Configured, Vec<Problem>> {
+fn parse(
+    path: &str,
+    text: &str,
+    declared: &Settings,
+    beside: Option<&str>,
+) -> Result<Configured, Vec<Problem>> {
     let mut reading = Reading::new(path, text);
     let Some(table) = reading.parse() else {
         return Err(reading.into_problems());
@@ -39,7 +49,7 @@ fn parse(path: &str, text: &str, declared: &Settings) -> Result<Configured, Vec<
     for (key, value) in &table {
         let name = key.get_ref().as_ref();
         let Some(setting) = declared.get(name) else {
-            if !declared.is_empty() {
+            if !declared.is_empty() && beside != Some(name) {
                 unknown(&mut reading, key.span(), name, declared);
             }
             continue;
@@ -86,10 +96,10 @@ mod tests {
 
     #[test]
     fn declared_settings_are_checked_and_others_refused() {
-        let read = parse("x.toml", "max_sources = 20", &declared()).unwrap();
+        let read = parse("x.toml", "max_sources = 20", &declared(), None).unwrap();
         assert_eq!(json!(read.values), json!({"max_sources": 20}));
         let text = "max_source = 20\nmax_sources = 99\n";
-        let problems = parse("x.toml", text, &declared()).unwrap_err();
+        let problems = parse("x.toml", text, &declared(), None).unwrap_err();
         let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(
             told,
@@ -101,8 +111,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_set_about_a_server_stands_beside_the_settings() {
+        let text = "max_sources = 20\n[server]\ntimeout = \"5s\"\n";
+        assert!(parse("x.toml", text, &declared(), Some(SERVER)).is_ok());
+        assert!(parse("x.toml", text, &declared(), None).is_err());
+    }
+
+    #[test]
     fn a_plugin_that_declares_nothing_gets_its_file_as_it_is() {
-        let read = parse("x.toml", "[deep]\nkey = [1, 2]", &Settings::new()).unwrap();
+        let read = parse("x.toml", "[deep]\nkey = [1, 2]", &Settings::new(), None).unwrap();
         assert_eq!(json!(read.raw), json!({"deep": {"key": [1, 2]}}));
         assert!(read.values.is_empty());
     }

@@ -433,7 +433,7 @@ impl Sources {
             }
             Err(reason) => return candidate.refuse(PluginState::Failed, reason),
         };
-        match configure::read(&path, &manifest.settings) {
+        match configure::read(&path, manifest) {
             Ok(configured) => candidate.configured = configured,
             Err(problems) if is_essential => candidate.problems.extend(problems),
             Err(problems) => candidate.faulty(problems),

@@ -17,6 +17,10 @@ pub(crate) enum Change {
     Grant(Vec<Capability>),
     /// What it may no longer do.
     Revoke(Vec<Capability>),
+    /// That there is one.
+    Add,
+    /// That there is none.
+    Remove,
 }
 
 /// A plugin as the roster would name it.
@@ -32,8 +36,13 @@ pub(crate) fn changed(text: &str, subject: &Subject, change: &Change) -> Result<
     let mut document: DocumentMut = text
         .parse()
         .map_err(|_| "it is not valid TOML; correct it first".to_owned())?;
+    if matches!(change, Change::Remove) {
+        remove(&mut document, subject)?;
+        return Ok(document.to_string());
+    }
     let entry = entry(&mut document, subject)?;
     match change {
+        Change::Add | Change::Remove => {}
         Change::Enabled(enabled) => set(entry, "enabled", (*enabled).into()),
         Change::Grant(capabilities) => {
             let granted = granted(entry)?;
@@ -89,6 +98,16 @@ fn entry<'d>(
     }
     let entry = plugins.get_mut(name).and_then(Item::as_table_like_mut);
     entry.ok_or_else(|| format!("`plugin.{name}` is not a table; correct it first"))
+}
+
+/// Takes the plugin's entry out.
+fn remove(document: &mut DocumentMut, subject: &Subject) -> Result<(), String> {
+    let name = subject.name.as_str();
+    let plugins = document.get_mut("plugin").and_then(Item::as_table_like_mut);
+    match plugins.and_then(|plugins| plugins.remove(name)) {
+        Some(_) => Ok(()),
+        None => Err(format!("it has no entry `[plugin.{name}]`")),
+    }
 }
 
 fn has(document: &DocumentMut, subject: &Subject) -> bool {
@@ -175,6 +194,22 @@ mod tests {
             let gap = if before.is_empty() { "" } else { "\n" };
             assert_eq!(text, format!("{before}{gap}{entry}"));
         }
+    }
+
+    #[test]
+    fn an_entry_is_taken_out_and_the_others_stay() {
+        let text = changed(ROSTER, &subject("b"), &Change::Remove).unwrap();
+        assert!(
+            text.starts_with("# mine") || text.contains("[plugin.a]"),
+            "{text}"
+        );
+        assert!(!text.contains("plugin.b"), "{text}");
+        let added = changed(&text, &subject("c"), &Change::Add).unwrap();
+        assert!(
+            added.ends_with("[plugin.c]\nenabled = true\nmodule = \"builtin:c\"\n"),
+            "{added}"
+        );
+        assert!(changed(&text, &subject("b"), &Change::Remove).is_err());
     }
 
     #[test]

@@ -9,18 +9,20 @@ mod dependency;
 mod directory;
 mod discover;
 mod edit;
+mod entries;
 mod files;
 mod last_good;
 mod logs;
 mod module;
 mod needs;
 mod of_projects;
+mod renew;
 mod roster;
 mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -28,8 +30,8 @@ use dodona_hooks::HookRegistry;
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::reading::Problem;
 use dodona_plugin::{
-    CallError, Capabilities, ErrorCode, EventBus, EventHistory, HookHost, LogLevel, Manifest,
-    Plugin, PluginLog, PluginSettings, RuleHost, StateBackend,
+    EventBus, EventHistory, HookHost, LogLevel, Manifest, Plugin, PluginLog, PluginSettings,
+    RuleHost, StateBackend,
 };
 use dodona_proto::{PluginName, PluginState, PluginStatus, Severity};
 use dodona_store::Store;
@@ -39,6 +41,7 @@ use tokio::sync::Mutex;
 use tokio_util::task::TaskTracker;
 
 use crate::config::HubConfig;
+use crate::hub::Core;
 use crate::overrides::UserOverrides;
 use crate::router::Snapshot;
 pub(crate) use activate::Active;
@@ -47,7 +50,6 @@ use dependency::{Graph, Order};
 pub use directory::Directory;
 pub(crate) use discover::{Candidate, Plan, Sources};
 pub(crate) use edit::Change;
-use edit::Subject;
 use last_good::{Came, Refusal};
 use logs::Logs;
 pub use module::Module;
@@ -74,6 +76,8 @@ pub(crate) struct Handles {
     pub(crate) hooks: Arc<dyn HookHost>,
     /// For the one that evaluates rules.
     pub(crate) rules: Arc<dyn RuleHost>,
+    /// For those whose methods come and go.
+    pub(crate) core: Weak<Core>,
 }
 
 /// Who decides which plugins live.
@@ -413,74 +417,6 @@ impl Manager {
         for active in all.into_iter().rev() {
             Retired::from(active).deactivate().await;
         }
-    }
-
-    /// Changes what the roster says about a plugin.
-    pub(crate) async fn change(&self, name: &PluginName, change: Change) -> Result<(), CallError> {
-        let _editing = self.editing.lock().await;
-        let subject = self.subject(name, &change)?;
-        let Some(dir) = self.config_dir() else {
-            let message = "this hub has no configuration directory, and so no roster";
-            return Err(CallError::new(ErrorCode::InvalidRequest, message));
-        };
-        let path = dir.join(ROSTER);
-        let work = move || {
-            let shown = path.display();
-            let wrong = |why: String| {
-                let message = format!("`{shown}` cannot be changed: {why}");
-                CallError::new(ErrorCode::InvalidRequest, message)
-                    .hint("run `dodona plugins check`")
-            };
-            let text = files::read(&path).map_err(wrong)?.unwrap_or_default();
-            let changed = edit::changed(&text, &subject, &change).map_err(wrong)?;
-            edit::write(&path, &changed).map_err(|error| {
-                let message = format!("`{shown}` cannot be written: {error}");
-                CallError::new(ErrorCode::Storage, message)
-            })
-        };
-        let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|_| {
-            Err(CallError::new(
-                ErrorCode::Internal,
-                "changing the roster failed",
-            ))
-        })
-    }
-
-    /// What the roster would call a plugin, if it can be changed so.
-    fn subject(&self, name: &PluginName, change: &Change) -> Result<Subject, CallError> {
-        let view = self.view.load();
-        let invalid = |message| CallError::new(ErrorCode::InvalidRequest, message);
-        let Some(candidate) = view.candidates.get(name) else {
-            let message = format!("there is no plugin `{name}`");
-            return Err(
-                CallError::new(ErrorCode::NotFound, message).hint("run `dodona plugins list`")
-            );
-        };
-        if candidate.kind == discover::Kind::Own {
-            return Err(invalid(format!(
-                "`{name}` is part of the hub and always there"
-            )));
-        }
-        if let Some(project) = &candidate.project {
-            let message = format!("`{name}` belongs to the project `{project}`");
-            return Err(invalid(message).hint("see `dodona trust`"));
-        }
-        if matches!(change, Change::Enabled(false)) && self.sources.is_essential(name) {
-            return Err(invalid(format!("`{name}` is always active")));
-        }
-        let capable = matches!(change, Change::Grant(_) | Change::Revoke(_));
-        if capable && candidate.capabilities == Capabilities::All && candidate.manifest.is_some() {
-            let message = format!("`{name}` is built in and granted everything");
-            return Err(invalid(message).hint(format!(
-                "to restrict it, write `capabilities = […]` into `[plugin.{name}]`"
-            )));
-        }
-        Ok(Subject {
-            name: name.clone(),
-            module: candidate.module.clone(),
-            class: self.sources.class_of(name),
-        })
     }
 
     /// An active plugin.

@@ -1,5 +1,6 @@
 //! The plugin `plugins`: looking after plugins, from any surface.
 
+mod add;
 mod describe;
 mod types;
 
@@ -15,9 +16,9 @@ use dodona_proto::{PluginName, PluginStatus};
 use crate::hub::Core;
 use crate::manager::{Candidate, Change, View};
 use types::{
-    CapabilityParams, InfoResult, ListResult, LogsParams, LogsResult, OrderResult, PluginParams,
-    ReloadResult, SetParams, SetResult, SettingsParams, SettingsResult, TraceParams, TraceResult,
-    UnsetParams,
+    AddParams, AddResult, CapabilityParams, InfoResult, ListResult, LogsParams, LogsResult,
+    OrderResult, PluginParams, ReloadResult, SetParams, SetResult, SettingsParams, SettingsResult,
+    TraceParams, TraceResult, UnsetParams,
 };
 
 /// Its name among the plugins.
@@ -137,6 +138,23 @@ impl PluginsMethods {
     #[method(scope = "plugins:admin", mutates)]
     async fn disable(&self, _ctx: &CallCtx, p: PluginParams) -> Result<PluginStatus, CallError> {
         self.change(&p.plugin, Change::Enabled(false)).await
+    }
+
+    /// Writes a new plugin into the roster and activates it: an MCP server, or a directory. One
+    /// that cannot be activated is taken out again.
+    #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
+    async fn add(&self, _ctx: &CallCtx, p: AddParams) -> Result<AddResult, CallError> {
+        let core = self.core()?;
+        add::add(&core, p).await
+    }
+
+    /// Takes a plugin out of the roster and lets it go. Its settings and its data stay.
+    #[method(scope = "plugins:admin", mutates)]
+    async fn remove(&self, _ctx: &CallCtx, p: PluginParams) -> Result<ReloadResult, CallError> {
+        let core = self.core()?;
+        core.manager.change(&p.plugin, Change::Remove).await?;
+        let reloaded = core.manager.reload(&core.snapshot).await;
+        Ok(describe::reloaded(reloaded, &core.manager.view()))
     }
 
     /// Writes into the roster what a plugin may do in addition.

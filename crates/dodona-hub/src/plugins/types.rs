@@ -18,6 +18,31 @@ pub(super) struct PluginParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub(super) struct AddParams {
+    /// Its name.
+    pub(super) plugin: PluginName,
+    /// Where it comes from, as the roster says it: `mcp:` and a command or an address, or `dir:`
+    /// and a directory.
+    #[schemars(length(min = 1, max = 8192))]
+    pub(super) module: String,
+    /// Variables of our own environment that an MCP server is given.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    pub(super) env: Vec<String>,
+    /// Headers for an MCP server at an address, each with the variable that holds its value.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct AddResult {
+    #[serde(flatten)]
+    pub(super) status: PluginStatus,
+    /// What it brings.
+    pub(super) methods: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct CapabilityParams {
     /// Which plugin.
     pub(super) plugin: PluginName,

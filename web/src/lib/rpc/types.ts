@@ -9,6 +9,20 @@ export type Activity = {
   rules: Record<string, number[]>;
 };
 
+/** Where a plugin is in its life, and why. */
+export type AddResult = {
+  /** Which plugin. */
+  name: PluginName;
+  /** Where it is. */
+  state: PluginState;
+  /** Why it is there, where that needs a word. */
+  reason?: string | null;
+  /** Its version, once known. */
+  version?: string | null;
+  /** What it brings. */
+  methods: string[];
+};
+
 export type AgentInfo = {
   name: string;
   description: string;
@@ -295,6 +309,10 @@ export type Code = {
     command: string;
     /** What it is started with. */
     args: string[];
+    /** Variables that it gets beside the usual ones, as they are written. */
+    env: Record<string, string>;
+    /** Where it starts, below the plugin's directory. */
+    cwd?: string | null;
   };
 };
 
@@ -1991,7 +2009,7 @@ export type ToolCallRecord = {
 export type ToolCallStatus = "pending" | "success" | "error";
 
 /** Where a tool belongs. */
-export type ToolCategory = "vault" | "thread" | "code" | "web" | "meta";
+export type ToolCategory = "vault" | "thread" | "code" | "web" | "meta" | "external";
 
 /** Says that agents may use a method, and how. */
 export type ToolMark = {
@@ -2813,6 +2831,22 @@ export interface Methods {
     result: TrustedResult;
     kind: "unary";
   };
+  /** Writes a new plugin into the roster and activates it: an MCP server, or a directory. One that cannot be activated is taken out again. */
+  "plugins.add": {
+    params: {
+      /** Its name. */
+      plugin: PluginName;
+      /** Where it comes from, as the roster says it: `mcp:` and a command or an address, or `dir:`
+       * and a directory. */
+      module: string;
+      /** Variables of our own environment that an MCP server is given. */
+      env?: string[];
+      /** Headers for an MCP server at an address, each with the variable that holds its value. */
+      headers?: Record<string, string>;
+    };
+    result: AddResult;
+    kind: "unary";
+  };
   /** Reads the roster and all plugins' files anew and tells what is wrong with them, and what would be active. Nothing changes. */
   "plugins.check": {
     params: Record<string, never>;
@@ -2883,6 +2917,15 @@ export interface Methods {
   /** Reads the roster and all plugins' files anew, and activates what is new or changed while calls go on. A roster that cannot be read changes nothing. */
   "plugins.reload": {
     params: Record<string, never>;
+    result: ReloadResult;
+    kind: "unary";
+  };
+  /** Takes a plugin out of the roster and lets it go. Its settings and its data stay. */
+  "plugins.remove": {
+    params: {
+      /** Which plugin. */
+      plugin: PluginName;
+    };
     result: ReloadResult;
     kind: "unary";
   };

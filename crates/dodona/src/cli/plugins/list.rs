@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use dodona_plugin::reading::Problem;
 use dodona_proto::{ExitKind, PluginName, PluginState, PluginStatus};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Done, Form, answer};
 use crate::failure::Failure;
@@ -123,7 +123,17 @@ struct Reloaded {
 }
 
 pub(super) async fn reload(session: &Session, form: Form) -> Result<Done, Failure> {
-    let reloaded: Reloaded = answer(session, "plugins.reload", json!({})).await?;
+    reloaded(session, "plugins.reload", json!({}), form).await
+}
+
+/// Asks a method that answers with what came and went.
+pub(super) async fn reloaded(
+    session: &Session,
+    method: &str,
+    params: Value,
+    form: Form,
+) -> Result<Done, Failure> {
+    let reloaded: Reloaded = answer(session, method, params).await?;
     let failure = reloaded.refused.as_ref().map(|refused| {
         let message = format!("nothing was changed: {refused}");
         Failure::new(ExitKind::Usage, message)

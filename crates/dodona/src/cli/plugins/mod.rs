@@ -1,5 +1,6 @@
 //! `dodona plugins`.
 
+mod add;
 mod check;
 mod info;
 mod list;
@@ -27,6 +28,8 @@ Examples:
   dodona plugins new tally --luau             one with a script: a method, a hook, tests
   dodona plugins test tally                   do its tests pass?
   dodona plugins check standup                is it right, and do its tests pass?
+  dodona plugins add files -- npx -y @modelcontextprotocol/server-filesystem .
+  dodona plugins add tracker --url https://tracker.example/mcp --header authorization=TOKEN
   dodona plugins disable echo
   dodona plugins grant jira net:jira.example
   dodona plugins set standup hour 8           for you alone
@@ -46,6 +49,15 @@ enum Command {
     List(Form),
     /// Tell everything about a plugin
     Info {
+        /// Which one
+        name: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Mount an MCP server, or a directory with a manifest, and write that into the roster
+    Add(add::Add),
+    /// Take a plugin out of the roster and let it go; its settings and its data stay
+    Remove {
         /// Which one
         name: String,
         #[command(flatten)]
@@ -187,6 +199,11 @@ impl Command {
                 let params = json!({ "plugin": name });
                 let told: Value = answer(session, "plugins.info", params).await?;
                 Ok(form.text(&told, info::words).into())
+            }
+            Self::Add(add) => add.run(session).await,
+            Self::Remove { name, form } => {
+                let params = json!({ "plugin": name });
+                list::reloaded(session, "plugins.remove", params, form).await
             }
             Self::Enable { name, form } => {
                 change(session, "plugins.enable", json!({ "plugin": name }), form).await

@@ -1,0 +1,302 @@
+//! What passes between us and a server, looked at on its way.
+//!
+//! Progress must stay in order and must not pile up, logs are the plugin's, and a server that asks
+//! without end is let go: so they are dealt with here, the same for both transports.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dodona_plugin::{LogLevel, PluginLog};
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, GetMeta, JsonRpcMessage, ProgressNotificationParam,
+    ProgressToken, RequestId, ServerJsonRpcMessage, ServerNotification,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+
+use super::ended::Ended;
+use super::text;
+
+/// How many questions of the server may be open.
+const QUESTIONS: usize = 64;
+
+/// How often a server is asked for its newest protocol.
+const PROBES: usize = 8;
+
+/// How long a server's word about its progress may be.
+const MESSAGE: usize = 500;
+
+/// How far a call has come. Only the latest counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Progress {
+    pub(crate) message: String,
+    pub(crate) percentage: Option<f32>,
+}
+
+/// Where the progress of a call goes. It travels with the request, so that it is known before the
+/// server has seen it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProgressSink(pub(crate) watch::Sender<Option<Progress>>);
+
+/// The question whether a server knows the newest protocol. One that is slow to start may answer
+/// it after we have gone on to the older one, where nobody waits for that answer any more.
+#[derive(Default)]
+struct Probe {
+    asked: Vec<RequestId>,
+    is_over: bool,
+    was_known: bool,
+}
+
+/// Whether the answer to that question came in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probed {
+    /// It did, or there was none.
+    InTime,
+    /// It was a yes, and came too late.
+    Late,
+}
+
+impl Probe {
+    fn sent(&mut self, id: &RequestId, request: &ClientRequest) {
+        match request {
+            ClientRequest::DiscoverRequest(_) if self.asked.len() < PROBES => {
+                self.asked.push(id.clone());
+            }
+            ClientRequest::InitializeRequest(_) => self.is_over = true,
+            _ => {}
+        }
+    }
+
+    fn is_late(&self, id: &RequestId) -> bool {
+        self.is_over && self.asked.contains(id)
+    }
+}
+
+/// What a connection is known by on our side.
+pub(crate) struct Line {
+    calls: Mutex<HashMap<ProgressToken, watch::Sender<Option<Progress>>>>,
+    questions: AtomicUsize,
+    probe: Mutex<Probe>,
+    /// That the server has other tools than before.
+    pub(crate) changed: Notify,
+    pub(crate) ended: Arc<Ended>,
+    log: PluginLog,
+}
+
+impl Line {
+    pub(crate) fn new(ended: Arc<Ended>, log: PluginLog) -> Self {
+        Self {
+            calls: Mutex::default(),
+            questions: AtomicUsize::new(0),
+            probe: Mutex::default(),
+            changed: Notify::new(),
+            ended,
+            log,
+        }
+    }
+
+    /// Notes what a request is waited for with.
+    fn expect(&self, id: &RequestId, request: &ClientRequest) {
+        let call = match request {
+            ClientRequest::CallToolRequest(call) => call,
+            other => return self.probe().sent(id, other),
+        };
+        let sink = call.extensions.get::<ProgressSink>();
+        if let (Some(ProgressSink(sink)), Some(token)) =
+            (sink, request.get_meta().get_progress_token())
+        {
+            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            calls.retain(|_, sink| !sink.is_closed());
+            calls.insert(token, sink.clone());
+        }
+    }
+
+    /// Whether the server said too late that it knows the newest protocol.
+    pub(crate) fn probed(&self) -> Probed {
+        match self.probe().was_known {
+            true => Probed::Late,
+            false => Probed::InTime,
+        }
+    }
+
+    fn probe(&self) -> MutexGuard<'_, Probe> {
+        self.probe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn progress(&self, told: ProgressNotificationParam) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sink) = calls.get(&told.progress_token) {
+            sink.send_replace(Some(progress(told)));
+        }
+    }
+
+    /// Writes down what the server says in the protocol's own way, as JSON: the newest protocol
+    /// gives that up, and rmcp its types.
+    fn log(&self, told: &Value) {
+        let level = match told["level"].as_str() {
+            Some("debug") => LogLevel::Debug,
+            Some("info" | "notice") => LogLevel::Info,
+            Some("warning") => LogLevel::Warning,
+            _ => LogLevel::Error,
+        };
+        match &told["data"] {
+            Value::String(text) => self.log.write(level, "message", text),
+            other => self.log.write(level, "message", &other.to_string()),
+        }
+    }
+
+    /// Whether a message is passed on. What is dealt with here is not.
+    fn passes(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        match message {
+            JsonRpcMessage::Notification(mut told) => match told.notification {
+                ServerNotification::ProgressNotification(progress) => {
+                    self.progress(progress.params);
+                    None
+                }
+                ServerNotification::LoggingMessageNotification(said) => {
+                    self.log(&serde_json::to_value(said.params).unwrap_or_default());
+                    None
+                }
+                ServerNotification::CustomNotification(_) => None,
+                other => {
+                    if matches!(other, ServerNotification::ToolListChangedNotification(_)) {
+                        self.changed.notify_one();
+                    }
+                    told.notification = other;
+                    Some(JsonRpcMessage::Notification(told))
+                }
+            },
+            JsonRpcMessage::Request(request) => {
+                if self.questions.fetch_add(1, Ordering::AcqRel) >= QUESTIONS {
+                    self.ended
+                        .because("the server asks more than it waits to be answered");
+                }
+                Some(JsonRpcMessage::Request(request))
+            }
+            JsonRpcMessage::Response(answer) => {
+                let mut probe = self.probe();
+                if probe.is_late(&answer.id) {
+                    probe.was_known = true;
+                    return None;
+                }
+                Some(JsonRpcMessage::Response(answer))
+            }
+            JsonRpcMessage::Error(error) => {
+                let id = error.id.as_ref();
+                match id.is_some_and(|id| self.probe().is_late(id)) {
+                    true => None,
+                    false => Some(JsonRpcMessage::Error(error)),
+                }
+            }
+        }
+    }
+
+    fn answered(&self) {
+        let less = |open: usize| Some(open.saturating_sub(1));
+        let _ = self
+            .questions
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    }
+}
+
+fn progress(told: ProgressNotificationParam) -> Progress {
+    let total = told.total.filter(|total| *total > 0.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a percentage needs no more"
+    )]
+    let percentage = total.map(|total| (told.progress / total * 100.0) as f32);
+    let message = match (told.message, total) {
+        (Some(message), _) => text::line(&message, MESSAGE),
+        (None, Some(total)) => format!("{} of {total}", told.progress),
+        (None, None) => format!("{} so far", told.progress),
+    };
+    Progress {
+        message,
+        percentage: percentage.filter(|percentage| percentage.is_finite()),
+    }
+}
+
+/// A transport, looked at.
+pub(crate) struct Tap<T> {
+    inner: T,
+    line: Arc<Line>,
+}
+
+impl<T> Tap<T> {
+    pub(crate) fn new(inner: T, line: Arc<Line>) -> Self {
+        Self { inner, line }
+    }
+}
+
+impl<T> Drop for Tap<T> {
+    fn drop(&mut self) {
+        self.line.ended.over();
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        let is_answer = matches!(
+            message,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)
+        );
+        if let JsonRpcMessage::Request(request) = &message {
+            self.line.expect(&request.id, &request.request);
+        }
+        let line = Arc::clone(&self.line);
+        let sending = self.inner.send(message);
+        async move {
+            let sent = sending.await;
+            if is_answer {
+                line.answered();
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let Some(message) = self.inner.receive().await else {
+                self.line.ended.over();
+                return None;
+            };
+            if let Some(message) = self.line.passes(message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.line.ended.over();
+        self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_a_share_where_there_is_a_whole() {
+        let told = |json: &str| progress(serde_json::from_str(json).unwrap());
+        let half =
+            told(r#"{"progressToken": 1, "progress": 5, "total": 10, "message": "a\u001b b"}"#);
+        assert_eq!(
+            (half.message.as_str(), half.percentage),
+            ("a b", Some(50.0))
+        );
+        let open = told(r#"{"progressToken": 1, "progress": 5}"#);
+        assert_eq!((open.message.as_str(), open.percentage), ("5 so far", None));
+        let zero = told(r#"{"progressToken": 1, "progress": 5, "total": 0}"#);
+        assert_eq!(zero.percentage, None);
+    }
+}

@@ -1,0 +1,87 @@
+//! `plugins.add`: a new plugin in the roster.
+
+use dodona_plugin::{CallError, ErrorCode};
+use dodona_proto::{PluginName, PluginState};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, Value, value};
+
+use super::types::{AddParams, AddResult};
+use crate::hub::Core;
+use crate::manager::Change;
+
+/// Adds a plugin, or leaves everything as it was and says why.
+pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallError> {
+    let invalid = |message: &str| CallError::new(ErrorCode::InvalidParams, message);
+    if !p.module.starts_with("mcp:") && !p.module.starts_with("dir:") {
+        return Err(invalid("`module` must begin with `mcp:` or `dir:`"));
+    }
+    let settings = settings(&p);
+    if settings.is_some() && !p.module.starts_with("mcp:") {
+        return Err(invalid("variables and headers are for MCP servers alone"));
+    }
+    let has_settings = settings.is_some();
+    core.manager.add(&p.plugin, p.module, settings).await?;
+    let reloaded = core.manager.reload(&core.snapshot).await;
+    let status = core.manager.view().statuses.get(&p.plugin).cloned();
+    match status {
+        Some(status) if status.state == PluginState::Active => {
+            let methods = methods(core, &p.plugin);
+            Ok(AddResult { status, methods })
+        }
+        status => {
+            match has_settings {
+                true => core.manager.take_back(&p.plugin).await?,
+                false => core.manager.change(&p.plugin, Change::Remove).await?,
+            }
+            core.manager.reload(&core.snapshot).await;
+            let why = reloaded.refused.or(status.and_then(|status| status.reason));
+            let why = why.unwrap_or_else(|| "it was not activated".to_owned());
+            let message = format!("`{}` was not added: {why}", p.plugin);
+            Err(CallError::new(ErrorCode::InvalidRequest, message)
+                .hint(format!("`dodona plugins logs {}` may tell more", p.plugin)))
+        }
+    }
+}
+
+fn methods(core: &Core, plugin: &PluginName) -> Vec<String> {
+    let snapshot = core.snapshot.load();
+    let names = snapshot.routes.keys().map(ToString::to_string);
+    let mut mine: Vec<String> = names
+        .filter(|name| name.split('.').next() == Some(plugin.as_str()))
+        .collect();
+    mine.sort();
+    mine
+}
+
+/// The plugin's own file, where it says where secrets come from.
+fn settings(p: &AddParams) -> Option<String> {
+    if p.env.is_empty() && p.headers.is_empty() {
+        return None;
+    }
+    let mut document = DocumentMut::new();
+    let mut server = Table::new();
+    server.set_implicit(true);
+    let from = |variable: &str| {
+        let mut table = InlineTable::new();
+        table.insert("env", Value::from(variable));
+        value(table)
+    };
+    let env = p.env.iter().map(|name| (name.as_str(), name.as_str()));
+    let headers = p
+        .headers
+        .iter()
+        .map(|(name, from)| (name.as_str(), from.as_str()));
+    let parts: [(&str, Vec<(&str, &str)>); 2] =
+        [("env", env.collect()), ("headers", headers.collect())];
+    for (key, entries) in parts {
+        if entries.is_empty() {
+            continue;
+        }
+        let mut table = Table::new();
+        for (name, variable) in entries {
+            table.insert(name, from(variable));
+        }
+        server.insert(key, Item::Table(table));
+    }
+    document.insert("server", Item::Table(server));
+    Some(document.to_string())
+}
