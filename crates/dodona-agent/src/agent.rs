@@ -7,9 +7,10 @@ use std::time::Duration;
 use dodona_llm::{Model, Models};
 use dodona_plugin::{CallError, ErrorCode, EventBus, EventHistory, HookHost, PluginContext};
 
-use crate::chat::{Delegations, Queue};
-use crate::conversation::Conversations;
+use crate::chat::{Delegations, Queue, ToolCounts};
+use crate::conversation::{ContextId, Conversations};
 use crate::definition::Definitions;
+use crate::finder::Toolboxes;
 use crate::prompt::Prompts;
 
 /// What the agent is told by whoever starts it.
@@ -27,6 +28,9 @@ pub struct AgentOptions {
     pub token_budget: Option<u64>,
     /// How long a tool may take that says nothing about it.
     pub tool_timeout: Duration,
+    /// How many tools a model is told of at once; where there are more it is told of a few, and
+    /// finds the others.
+    pub tools_limit: usize,
     /// How many passages are looked up for a question before a model is asked.
     pub preload: u32,
     /// How many turns stay as they are when a conversation is shortened.
@@ -47,6 +51,7 @@ impl Default for AgentOptions {
             max_turns: 30,
             token_budget: None,
             tool_timeout: Duration::from_secs(60),
+            tools_limit: 64,
             preload: 3,
             keep_turns: 4,
             summarizer: None,
@@ -62,6 +67,8 @@ pub(crate) struct Agent {
     pub(crate) prompts: Prompts,
     pub(crate) definitions: Definitions,
     pub(crate) delegations: Delegations,
+    pub(crate) toolboxes: Toolboxes,
+    pub(crate) tool_counts: ToolCounts,
     pub(crate) queue: Queue,
     pub(crate) bus: Arc<dyn EventBus>,
     pub(crate) host: Arc<dyn HookHost>,
@@ -72,12 +79,15 @@ impl Agent {
     pub(crate) fn new(
         options: AgentOptions,
         conversations: Conversations,
+        toolboxes: Toolboxes,
         ctx: &PluginContext,
     ) -> Self {
         Self {
             prompts: Prompts::new(options.prompts.clone()),
             definitions: Definitions::new(options.agents.clone()),
             delegations: Delegations::default(),
+            toolboxes,
+            tool_counts: ToolCounts::default(),
             options,
             conversations,
             queue: Queue::default(),
@@ -85,6 +95,17 @@ impl Agent {
             host: Arc::clone(&ctx.hooks),
             history: Arc::clone(&ctx.history),
         }
+    }
+
+    /// Makes memories of what was said, while nobody waits for it. Whoever seeks before that is
+    /// done does it himself.
+    pub(crate) fn memorize_later(&self, context: &ContextId) {
+        let (conversations, context) = (self.conversations.clone(), context.clone());
+        tokio::spawn(async move {
+            if let Err(error) = conversations.memorize(&context).await {
+                tracing::debug!(%context, %error, "what was said is made a memory later");
+            }
+        });
     }
 
     /// A model by its name, or the default one.

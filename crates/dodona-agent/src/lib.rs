@@ -1,6 +1,6 @@
 //! The plugin `agent`: it asks a model, runs the tools the model wants, and cites what it found.
 //!
-//! Start from [`AgentPlugin`]. `agent.chat` is a loop of named steps (`chat`): wait for the
+//! Start from [`plugins`] or [`AgentPlugin`]. `agent.chat` is a loop of named steps (`chat`): wait for the
 //! conversation's turn, assemble what the model sees, ask it, account for it, run what it wants,
 //! until it answers; every step is stored before the next. What is kept of a conversation is in
 //! [`conversation`]; how a model is told to behave is a file in `prompts/`.
@@ -15,11 +15,13 @@ mod chat;
 pub mod conversation;
 mod definition;
 mod delegate;
+mod finder;
 mod keeper;
 mod methods;
 mod prompt;
 mod replay;
 mod trace;
+mod words;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +37,7 @@ pub use agent::AgentOptions;
 use chat::{AgentResponse, ChatParams, PromptParams, PromptShown};
 use conversation::{Conversations, Owner, QueryId, SessionEnding};
 use delegate::{AgentsResult, DelegateParams, DelegateResult};
+use finder::{Toolboxes, ToolsPlugin};
 use keeper::Keeper;
 use methods::ContextMethods;
 use methods::compact::{CompactParams, CompactResult};
@@ -43,10 +46,11 @@ use methods::pin::{PinParams, PinResult};
 use replay::{ReplayParams, ReplayResult};
 use trace::{TraceParams, TraceResult};
 
-/// The plugin.
+/// The plugin `agent` alone: it tells models of all tools there are.
 #[derive(Default)]
 pub struct AgentPlugin {
     options: AgentOptions,
+    toolboxes: Toolboxes,
     /// There while it is active.
     keeper: Mutex<Option<Arc<Keeper>>>,
 }
@@ -56,9 +60,18 @@ impl AgentPlugin {
     pub fn new(options: AgentOptions) -> Self {
         Self {
             options,
-            keeper: Mutex::default(),
+            ..Self::default()
         }
     }
+}
+
+/// The plugins `agent` and `tools`, by which agents find tools among many.
+pub fn plugins(options: AgentOptions) -> Vec<Arc<dyn Plugin>> {
+    let agent = AgentPlugin::new(options);
+    let tools = ToolsPlugin {
+        toolboxes: agent.toolboxes.clone(),
+    };
+    vec![Arc::new(agent), Arc::new(tools)]
 }
 
 impl AgentPlugin {
@@ -90,7 +103,12 @@ impl Plugin for AgentPlugin {
                 keeper: Arc::clone(&keeper),
             });
             *self.keeper() = Some(keeper);
-            let agent = Arc::new(Agent::new(self.options.clone(), conversations, &ctx));
+            let agent = Arc::new(Agent::new(
+                self.options.clone(),
+                conversations,
+                self.toolboxes.clone(),
+                &ctx,
+            ));
             Ok(Contribution::new()
                 .methods(agent.plugin_methods()?)
                 .methods(contexts.plugin_methods()?)

@@ -36,8 +36,8 @@ pub(crate) struct TraceResult {
     turns: Vec<TurnTrace>,
     /// What was journaled of it, in order: tools, rules, compaction.
     events: Vec<EventTrace>,
-    /// What callbacks of plugins changed, wanted or failed at while it ran, as far as this process
-    /// remembers. Queries that ran at the same time have theirs among them.
+    /// What callbacks of plugins changed, wanted or failed at in it, as far as this process
+    /// remembers.
     hooks: Vec<Value>,
 }
 
@@ -53,6 +53,12 @@ struct TurnTrace {
     text: String,
     /// The tools that it asked for.
     calls: Vec<RecordedCall>,
+    /// How many tools the model was told of.
+    tools_told: usize,
+    /// How many it could have called.
+    tools_known: usize,
+    /// How many tokens it saved not to tell of the others.
+    tokens_saved: u64,
     /// What it took.
     usage: Usage,
     /// What that cost, in millionths of a dollar, where it is known.
@@ -107,6 +113,9 @@ fn turn(recorded: &RecordedTurn) -> TurnTrace {
         messages: recorded.messages.len(),
         text,
         calls: recorded.calls.clone(),
+        tools_told: recorded.sent.tools.told,
+        tools_known: recorded.sent.tools.known,
+        tokens_saved: recorded.sent.tools.saved,
         usage: recorded.usage,
         cost_micros: recorded.cost_micros,
     }
@@ -168,13 +177,12 @@ fn event_of(event: &RecordedEvent, recorded: &RecordedQuery) -> Option<EventTrac
     })
 }
 
-/// What callbacks did while it ran.
+/// What callbacks did in it.
 fn hooks(agent: &Agent, info: &QueryInfo) -> Vec<Value> {
-    let until = info.ended_at.unwrap_or_else(Timestamp::now);
     let runs = agent.host.hooks().recent(usize::MAX);
-    let within = runs.iter().filter(|run| {
+    let own = runs.iter().filter(|run| {
         let acted = run.edit.is_some() || run.effects > 0 || run.error.is_some();
-        acted && (info.started_at..=until).contains(&run.at)
+        acted && run.query.as_deref() == Some(info.id.as_str())
     });
-    within.map(|run| json!(run)).collect()
+    own.map(|run| json!(run)).collect()
 }

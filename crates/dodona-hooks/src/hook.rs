@@ -39,6 +39,7 @@ pub(crate) struct Terms {
     pub(crate) after: Vec<PluginName>,
     pub(crate) timeout: Duration,
     pub(crate) on_failure: OnFailure,
+    pub(crate) live: bool,
 }
 
 impl Hook {
@@ -93,6 +94,7 @@ impl Hook {
                 after: Vec::new(),
                 timeout: PATIENCE,
                 on_failure: OnFailure::Open,
+                live: false,
             },
             install: Box::new(call),
         }
@@ -142,6 +144,14 @@ impl Hook {
     #[must_use]
     pub fn fail_closed(mut self) -> Self {
         self.terms.on_failure = OnFailure::Closed;
+        self
+    }
+
+    /// Asks it only about what happens, never about what is replayed: it keeps something of what it
+    /// sees.
+    #[must_use]
+    pub fn live(mut self) -> Self {
+        self.terms.live = true;
         self
     }
 

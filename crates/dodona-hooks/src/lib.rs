@@ -35,6 +35,7 @@
 //! It carries out no effect and waits for no person: a gate that wants somebody's word answers
 //! [`Verdict::Ask`](dodona_proto::hook::Verdict), and the hub does the waiting.
 
+mod about;
 mod breaker;
 mod firing;
 mod hook;
@@ -45,6 +46,7 @@ mod registry;
 mod reply;
 mod trace;
 
+pub use about::AboutQuery;
 pub use firing::{Fired, Firing};
 pub use hook::{Hook, OnFailure};
 pub use point::Point;

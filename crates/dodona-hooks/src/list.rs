@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::about::AboutQuery;
 use crate::breaker::{Breaker, Tripped};
 use crate::firing::Fired;
 use crate::hook::{OnFailure, Terms};
@@ -53,6 +54,8 @@ pub(crate) struct Entry<P: Point> {
     on_failure: OnFailure,
     timeout: Duration,
     name: Option<String>,
+    /// Whether it keeps something of what it sees.
+    live: bool,
     /// Dispatches that did not come to it.
     missed: AtomicU64,
     pub(crate) who: Who,
@@ -84,6 +87,7 @@ impl<P: Point> Entry<P> {
             on_failure: terms.on_failure,
             timeout: terms.timeout,
             name: terms.name.clone(),
+            live: terms.live,
             missed: AtomicU64::new(0),
             who,
         }
@@ -237,6 +241,37 @@ impl<P: Point> List<P> {
         }
     }
 
+    /// Asks every callback once more about something that was, but for those that keep something of
+    /// what they see. Nothing is recorded of it, and one that fails has no say.
+    pub(crate) async fn ask_again(&self, payload: P::Payload) -> Fired<P::Payload> {
+        let mut payload = Arc::new(payload);
+        let mut effects = Vec::new();
+        for entry in self.entries.iter().filter(|entry| !entry.live) {
+            let answer = match &entry.call {
+                Call::Inline(callback) => entry.ask(&**callback, &payload),
+                Call::Waiting(callback) => entry.wait(&**callback, Arc::clone(&payload)).await,
+            };
+            let plugin = &entry.who.plugin;
+            let Ok(reply) = answer else {
+                continue;
+            };
+            effects.extend(reply.effects.into_iter().map(|effect| PluginEffect {
+                plugin: plugin.clone(),
+                effect,
+            }));
+            effects.extend(reply.on_behalf);
+            if let Some(edit) = reply.edit
+                && P::apply(Arc::make_mut(&mut payload), edit, plugin).is_break()
+            {
+                break;
+            }
+        }
+        Fired {
+            payload: Arc::unwrap_or_clone(payload),
+            effects,
+        }
+    }
+
     /// Notes that the callbacks from one on were not come to.
     fn miss(&self, from: usize) {
         for entry in &self.entries[from..] {
@@ -300,7 +335,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
         let record = RunRecord {
             edit: edit.and_then(|edit| serde_json::to_value(edit).ok()),
             effects: reply.effects.len() + reply.on_behalf.len(),
-            ..entry.record(began)
+            ..entry.record(began, payload)
         };
         self.trace.push(record);
         let plugin = &entry.who.plugin;
@@ -331,7 +366,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
         }
         let record = RunRecord {
             error: Some(failure.0.clone()),
-            ..entry.record(began)
+            ..entry.record(began, payload)
         };
         self.trace.push(record);
         entry.refuse(payload)
@@ -355,12 +390,13 @@ impl<P: Point> Entry<P> {
         }
     }
 
-    fn record(&self, began: Option<Instant>) -> RunRecord {
+    fn record(&self, began: Option<Instant>, payload: &P::Payload) -> RunRecord {
         RunRecord {
             at: Timestamp::now(),
             plugin: self.who.plugin.clone(),
             hook: P::POINT,
             name: self.name.clone(),
+            query: payload.query_id().map(str::to_owned),
             micros: began.map_or(0.0, |began| began.elapsed().as_secs_f64() * 1e6),
             edit: None,
             effects: 0,

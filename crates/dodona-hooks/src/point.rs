@@ -12,6 +12,7 @@ use dodona_proto::{HookPoint, PluginName, hook};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::about::AboutQuery;
 use crate::list::List;
 use crate::registry::Hooks;
 
@@ -24,7 +25,7 @@ pub trait Point: Sized + Send + Sync + 'static {
     const POINT: HookPoint;
 
     /// What callbacks are shown.
-    type Payload: Serialize + Clone + Send + Sync + 'static;
+    type Payload: Serialize + AboutQuery + Clone + Send + Sync + 'static;
 
     /// What they may change.
     type Edit: Serialize + DeserializeOwned + Send + 'static;

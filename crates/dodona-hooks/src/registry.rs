@@ -120,6 +120,12 @@ impl Hooks {
         Firing::new(P::list(&self.lists), &self.trace, payload)
     }
 
+    /// Asks about something that was, as it is replayed: nothing is recorded of it, and callbacks
+    /// that are [live](crate::Hook::live) are not asked.
+    pub async fn ask_again<P: Point>(&self, payload: P::Payload) -> Fired<P::Payload> {
+        P::list(&self.lists).ask_again(payload).await
+    }
+
     /// The same where the payload is dear: it is made only when somebody would see it.
     #[inline]
     pub async fn fire_with<P: Point>(

@@ -24,6 +24,9 @@ pub struct RunRecord {
     /// Which of the plugin's, where it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// About which query, where it was about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
     /// How long it took.
     pub micros: f64,
     /// What it changed.

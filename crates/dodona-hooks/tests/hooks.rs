@@ -33,6 +33,7 @@ fn user() -> UserId {
 
 fn prompt(text: &str) -> SystemPrompt {
     SystemPrompt {
+        query_id: None,
         context_id: None,
         user: user(),
         project: None,

@@ -29,6 +29,11 @@ impl BasisDigest {
             tools: tools.iter().map(tool).collect(),
         }
     }
+
+    /// Adds a tool at the end.
+    pub fn add(&mut self, tool: &ToolOffer) {
+        self.tools.push((tool.name.clone(), short(tool)));
+    }
 }
 
 /// A request, told by hashes: part by part, and without what it says.

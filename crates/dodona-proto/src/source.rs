@@ -9,7 +9,8 @@ pub struct Source {
     /// What it is.
     pub kind: SourceKind,
     /// Where it is: below the project's root; `commit:` and an id; `thread:`, the thread's name, `#`
-    /// and the number of the entry; or a URL.
+    /// and the number of the entry; `context:`, the conversation's id, `#` and the place in it; or a
+    /// URL.
     pub path: String,
     /// The first line, from 1.
     pub line_start: u32,
@@ -31,6 +32,7 @@ impl SourceKind {
             Self::Commit => "commit",
             Self::Thread => "thread",
             Self::Web => "web",
+            Self::Context => "context",
         }
     }
 
@@ -43,6 +45,7 @@ impl SourceKind {
             Self::Commit,
             Self::Thread,
             Self::Web,
+            Self::Context,
         ]
         .into_iter()
         .find(|kind| kind.as_str() == name)
@@ -67,4 +70,6 @@ pub enum SourceKind {
     Thread,
     /// A page of the web, as it was fetched.
     Web,
+    /// Something that was said or kept in a conversation.
+    Context,
 }

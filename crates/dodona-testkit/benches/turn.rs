@@ -1,5 +1,6 @@
 //! What the agent adds to its model: a question through `agent.chat` against the same request by
-//! a bare client, and whether that stays the same over a long conversation.
+//! a bare client, with a hundred rules, and whether that stays the same over a long conversation: time,
+//! memory, and what a request takes, of which the conversation is shortened again and again.
 //!
 //! Both speak to a scripted server in this process, in turns. A turn stores the question, the
 //! usage and the answer durably, and every item it tells, so that a durable commit of the same
@@ -15,8 +16,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use dodona_agent::{AgentOptions, AgentPlugin};
 use dodona_hub::Request;
-use dodona_llm::{ModelConfig, Models, Provider};
+use dodona_llm::{ModelConfig, Models, Provider, TokenCounter};
 use dodona_proto::{DoneStatus, ItemBody, Project};
+use dodona_rules::{RulesOptions, RulesPlugin};
 use dodona_testkit::model_server::{ModelServer, Reply, SeenRequest};
 use dodona_testkit::{TestHub, principal};
 use reqwest::Client;
@@ -29,6 +31,9 @@ const WARM_UP: usize = 100;
 
 /// How many turns at each end are compared.
 const END: usize = 100;
+
+/// How many rules are asked. Every tenth says something to the log.
+const RULES: usize = 100;
 
 fn main() -> Result<()> {
     // Cargo and others pass arguments of their own; those are not ours to refuse.
@@ -65,6 +70,10 @@ async fn measure(turns: usize) -> Result<Report> {
     for number in warm_up..warm_up + turns {
         report.ours.push(bench.turn(number).await?);
         let request = bench.server.last_request();
+        let text = String::from_utf8_lossy(&request.bytes);
+        report
+            .sent
+            .push(TokenCounter::for_model("gpt-4o").count(&text));
         report.bare.push(bench.bare(&bare, &request).await?);
         report.commit.push(commits.once()?);
         bench.server.forget();
@@ -80,6 +89,25 @@ struct Bench {
     server: ModelServer,
     hub: TestHub,
     project: Project,
+    _config: tempfile::TempDir,
+}
+
+fn write_rules(folder: &std::path::Path) -> Result<()> {
+    let triggers = ["on_query_start", "on_turn_start", "on_turn_end"];
+    for number in 0..RULES {
+        let trigger = triggers[number % triggers.len()];
+        let condition = match number.is_multiple_of(10) {
+            true => "True".to_owned(),
+            false => format!("context.turn.token_usage > 2.0 and context.turn.number > {number}"),
+        };
+        let text = format!(
+            "[rule]\nid = \"rule-{number}\"\nname = \"Rule {number}\"\ntrigger = \"{trigger}\"\n\
+             [condition]\nexpression = \"{condition}\"\n\
+             [action]\ntype = \"log\"\nlevel = \"debug\"\nmessage = \"turn {{{{ context.turn.number }}}}\"\n"
+        );
+        std::fs::write(folder.join(format!("rule-{number}.toml")), text)?;
+    }
+    Ok(())
 }
 
 impl Bench {
@@ -91,7 +119,16 @@ impl Bench {
             token_budget: Some(4_000),
             ..AgentOptions::default()
         };
-        let hub = TestHub::builder().plugin(move || AgentPlugin::new(options.clone()));
+        let config = tempfile::tempdir()?;
+        write_rules(config.path())?;
+        let rules = config.path().to_owned();
+        let hub = TestHub::builder()
+            .plugin(move || AgentPlugin::new(options.clone()))
+            .plugin(move || {
+                RulesPlugin::new(RulesOptions {
+                    rules: Some(rules.clone()),
+                })
+            });
         let hub = hub.start().await;
         let root = hub.home().join("project");
         std::fs::create_dir(&root)?;
@@ -103,6 +140,7 @@ impl Bench {
             server,
             hub,
             project,
+            _config: config,
         })
     }
 
@@ -213,6 +251,8 @@ struct Report {
     bare: Vec<Duration>,
     commit: Vec<Duration>,
     memory: Vec<u64>,
+    /// The tokens of each request.
+    sent: Vec<usize>,
 }
 
 impl Report {
@@ -245,6 +285,13 @@ impl Report {
             shown(at(first, 0.5)),
             shown(at(last, 0.5)),
         );
+        let most = |sent: &[usize]| sent.iter().max().copied().unwrap_or_default();
+        println!(
+            "tokens of a request: at most {} in the first {end} turns, {} in the last {end}, {} in all",
+            most(&self.sent[..end]),
+            most(&self.sent[self.sent.len() - end..]),
+            most(&self.sent),
+        );
         let mib = |bytes: &u64| format!("{:.1}", *bytes as f64 / f64::from(1 << 20));
         let memory: Vec<String> = self.memory.iter().map(mib).collect();
         println!("resident MiB, each {END} turns: {}", memory.join(" "));
@@ -271,6 +318,9 @@ impl Report {
             "commit": both(&self.commit),
             "ratio": self.ratio(),
             "resident_bytes": self.memory,
+            "request_tokens_first": self.sent[..end].iter().max(),
+            "request_tokens_last": self.sent[self.sent.len() - end..].iter().max(),
+            "rules": RULES,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use dodona_agent::{AgentOptions, AgentPlugin};
+use dodona_agent::AgentOptions;
 use dodona_extern::luau::LuauLoader;
 use dodona_extern::mcp::{GuardCommand, McpLoader};
 use dodona_hub::echo::EchoPlugin;
@@ -24,7 +24,7 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
         embedder: embedder(settings),
         web: settings.web.clone(),
     });
-    all.push(Arc::new(AgentPlugin::new(agent(home, settings))));
+    all.extend(dodona_agent::plugins(agent(home, settings)));
     all.push(Arc::new(RulesPlugin::new(RulesOptions {
         rules: Some(home.config.join("rules")),
     })));
@@ -82,6 +82,7 @@ fn agent(home: &Home, settings: &Settings) -> AgentOptions {
         max_turns: settings.agent.max_turns,
         token_budget: Some(u64::from(settings.agent.token_budget)),
         tool_timeout: settings.agent.tool_timeout,
+        tools_limit: settings.agent.tools_limit as usize,
         preload: settings.agent.preload,
         keep_turns: settings.agent.keep_turns,
         summarizer: settings.agent.summarizer.clone(),

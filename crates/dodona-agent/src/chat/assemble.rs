@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::choice::Choice;
 use super::cite::Citations;
 use super::ending::Stop;
 use super::preload::{self, Preloading};
@@ -24,7 +25,9 @@ use super::role::Role;
 use super::tools::Toolbox;
 use super::{Work, history};
 use crate::agent::Agent;
-use crate::conversation::{ContextId, KeyDecision, Owner, Query, RecordedQuery, RecordedTurn};
+use crate::conversation::{
+    ContextId, KeyDecision, Owner, Query, QueryId, RecordedQuery, RecordedTurn,
+};
 use crate::definition::Definition;
 use crate::prompt::{AgentVariable, Variables};
 
@@ -93,8 +96,16 @@ impl Work<'_> {
     pub(super) async fn prepare(&mut self) -> Result<(), Stop> {
         let context = self.query.context().clone();
         let (agent, ctx, hooks) = (self.agent, self.ctx, &self.hooks);
-        let (system, effects) = system(agent, ctx, &self.role, hooks, &context, None).await?;
+        let asked = Asked {
+            context: &context,
+            query: Some(self.query.id()),
+            until: None,
+        };
+        let (system, effects) = system(agent, ctx, &self.role, hooks, asked).await?;
         self.carry_out(effects).await?;
+        let found = agent.conversations.found_tools(&context, None).await?;
+        self.choice = Choice::of(&self.toolbox, agent.options.tools_limit, &found);
+        (self.choice).count(&self.toolbox, &self.model, &agent.tool_counts);
         self.basis = basis(self, system);
         self.citations = Citations::of(&self.query.window().await?);
         Ok(())
@@ -133,25 +144,34 @@ fn part(some: u64, of: u64) -> f64 {
 }
 
 fn basis(work: &Work<'_>, system: String) -> Basis {
-    let counter = work.model.counter();
-    let tools = work.toolbox.offers();
-    let tokens = counter.count(&system)
-        + tools
-            .iter()
-            .map(|tool| counter.count_tool(tool))
-            .sum::<usize>();
+    let tools = work.choice.offers(&work.toolbox);
+    let counts = &work.agent.tool_counts;
+    let told = work.choice.tokens(&work.toolbox, &work.model, counts);
+    let tokens = work.model.counter().count(&system) as u64 + told;
     Basis {
         digest: BasisDigest::of(&system, &tools),
         system,
         tools,
-        tokens: tokens as u64,
+        tokens,
+    }
+}
+
+impl Basis {
+    /// Adds a tool at the end: what comes before it stays as providers know it.
+    pub(super) fn add(&mut self, tool: ToolOffer, tokens: u64) {
+        self.digest.add(&tool);
+        self.tools.push(tool);
+        self.tokens += tokens;
     }
 }
 
 /// What surrounded the messages of a query, as it would be made now.
 pub(crate) struct Frame {
     pub(crate) system: String,
-    pub(crate) tools: Vec<ToolOffer>,
+    toolbox: Toolbox,
+    limit: usize,
+    /// Tools that earlier queries have found.
+    found: Vec<String>,
 }
 
 impl Frame {
@@ -164,13 +184,28 @@ impl Frame {
         offers_tools: bool,
     ) -> Result<Self, CallError> {
         let hooks = agent.host.hooks();
-        let until = Some(recorded.info.started_at);
-        let (system, _) = system(agent, ctx, role, &hooks, &recorded.context, until).await?;
+        let asked = Asked {
+            context: &recorded.context,
+            query: Some(&recorded.info.id),
+            until: Some(recorded.info.started_at),
+        };
+        let (system, _) = system(agent, ctx, role, &hooks, asked).await?;
         let toolbox = Toolbox::load(ctx, offers_tools, &hooks, role).await;
+        let before = Some(&recorded.info.id);
+        let conversations = &agent.conversations;
         Ok(Self {
             system,
-            tools: toolbox.offers(),
+            toolbox,
+            limit: agent.options.tools_limit,
+            found: conversations.found_tools(&recorded.context, before).await?,
         })
+    }
+
+    /// The tools that a model is told of in a turn, with what the turns before it found.
+    pub(crate) fn tools(&self, turn: &RecordedTurn) -> Vec<ToolOffer> {
+        let mut choice = Choice::of(&self.toolbox, self.limit, &self.found);
+        choice.add(&self.toolbox, &turn.found_tools);
+        choice.offers(&self.toolbox)
     }
 
     /// The messages of a turn, with what was looked up for the question.
@@ -186,38 +221,47 @@ impl Frame {
     }
 }
 
-/// The system prompt of a conversation, as plugins left it, and what they want beside; with what
-/// had been decided at a time, or until now.
+/// What a system prompt is made for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    context: &'a ContextId,
+    query: Option<&'a QueryId>,
+    /// Until when decisions count; until now without.
+    until: Option<Timestamp>,
+}
+
+/// The system prompt of a conversation, as plugins left it, and what they want beside.
 async fn system(
     agent: &Agent,
     ctx: &CallCtx,
     role: &Role,
     hooks: &Hooks,
-    context: &ContextId,
-    until: Option<Timestamp>,
+    asked: Asked<'_>,
 ) -> Result<(String, Vec<PluginEffect>), CallError> {
     let decisions = agent
         .conversations
-        .decisions(&Owner::of(ctx)?, Some(context.as_str()))
+        .decisions(&Owner::of(ctx)?, Some(asked.context.as_str()))
         .await?;
-    let decided = |decision: &KeyDecision| until.is_none_or(|until| decision.created_at <= until);
+    let decided =
+        |decision: &KeyDecision| asked.until.is_none_or(|until| decision.created_at <= until);
     let decisions = decisions.into_iter().filter(decided);
     let decisions = decisions.map(|decision| decision.text);
     let prompt = role.prompt(agent, &variables(agent, ctx, role, decisions.collect()))?;
-    Ok(extended(ctx, hooks, Some(context), prompt).await)
+    Ok(extended(ctx, hooks, Some(asked), prompt).await)
 }
 
 async fn extended(
     ctx: &CallCtx,
     hooks: &Hooks,
-    context: Option<&ContextId>,
+    asked: Option<Asked<'_>>,
     prompt: String,
 ) -> (String, Vec<PluginEffect>) {
     if !hooks.has_subscribers::<SystemPromptExtend>() {
         return (prompt, Vec::new());
     }
     let shown = SystemPrompt {
-        context_id: context.map(ToString::to_string),
+        context_id: asked.map(|asked| asked.context.to_string()),
+        query_id: asked.and_then(|asked| asked.query).map(ToString::to_string),
         user: ctx.principal.user.clone(),
         project: ctx.project.as_ref().map(|project| project.id.clone()),
         prompt,
@@ -282,8 +326,10 @@ pub(crate) struct PromptShown {
     system: String,
     /// The conversation.
     messages: Vec<Value>,
-    /// What it may ask for.
+    /// What it is told that it may ask for.
     tools: Vec<Value>,
+    /// How many tools there are: those that it is not told of it can find.
+    tools_known: usize,
     /// The tokens of each part.
     tokens: PromptTokens,
 }
@@ -293,6 +339,8 @@ struct PromptTokens {
     system: u64,
     messages: u64,
     tools: u64,
+    /// What the tools would take beside that it is not told of.
+    tools_saved: u64,
     total: u64,
 }
 
@@ -309,7 +357,18 @@ pub(crate) async fn show(
     let (hooks, role) = (agent.host.hooks(), Role::main());
     let ((system, _), mut messages) = match &known {
         Some(id) => (
-            system(agent, ctx, &role, &hooks, id, None).await?,
+            system(
+                agent,
+                ctx,
+                &role,
+                &hooks,
+                Asked {
+                    context: id,
+                    query: None,
+                    until: None,
+                },
+            )
+            .await?,
             agent.conversations.window(&owner, id.as_str()).await?,
         ),
         None => {
@@ -334,7 +393,13 @@ pub(crate) async fn show(
         });
         preload::add(&mut messages, &question, found.text.as_deref());
     }
-    let tools = toolbox.offers();
+    let found = match &known {
+        Some(id) => agent.conversations.found_tools(id, None).await?,
+        None => Vec::new(),
+    };
+    let mut choice = Choice::of(&toolbox, agent.options.tools_limit, &found);
+    choice.count(&toolbox, &model, &agent.tool_counts);
+    let tools = choice.offers(&toolbox);
     let counter = model.counter();
     let sum = |counts: &mut dyn Iterator<Item = usize>| counts.sum::<usize>() as u64;
     let tokens = PromptTokens {
@@ -343,6 +408,7 @@ pub(crate) async fn show(
             .iter()
             .map(|message| counter.count_message(message))),
         tools: sum(&mut tools.iter().map(|tool| counter.count_tool(tool))),
+        tools_saved: choice.told().saved,
         total: 0,
     };
     let tokens = PromptTokens {
@@ -354,6 +420,7 @@ pub(crate) async fn show(
         system,
         messages: messages.iter().map(as_json).collect(),
         tools: tools.iter().map(as_json).collect(),
+        tools_known: choice.told().known,
         tokens,
     })
 }

@@ -95,12 +95,14 @@ impl Work<'_> {
 
     async fn complete(&mut self, answered: Answered) -> Result<AgentResponse, Stop> {
         let Answered { turn, said } = answered;
+        let truncated = said.is_truncated();
+        self.query.try_answer(turn, said.text, said.opaque).await?;
+        self.agent.memorize_later(self.query.context());
+        self.tell_usage().await?;
         let sources = self.citations.cited().to_vec();
         for (index, source) in sources.iter().enumerate() {
             emit::source(self.ctx, index + 1, source).await?;
         }
-        let truncated = said.is_truncated();
-        self.query.try_answer(turn, said.text, said.opaque).await?;
         let text = std::mem::take(&mut self.partial);
         let ended = TurnEnd {
             answer: Some(&text),
@@ -156,6 +158,12 @@ impl Work<'_> {
         if let Err(error) = self.query.try_finish(state, Some(&error.message)).await {
             let query = self.query.id();
             tracing::error!(%query, %error, "how a query ended was not stored");
+        }
+        if let Err(stop) = self.tell_usage().await {
+            tracing::debug!(
+                error = stop.error.message,
+                "what a request took was not told"
+            );
         }
         self.stopped(&error).await;
         error

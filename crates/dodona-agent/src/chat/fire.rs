@@ -16,7 +16,7 @@ use dodona_proto::{DeliverAt, Message, PluginEffect, QuerySnapshot, Severity};
 use serde_json::{Value, json};
 
 use super::ending::Stop;
-use super::turn::Said;
+use super::turn::{Heard, Said};
 use super::{Work, emit};
 use crate::conversation::Appended;
 
@@ -140,14 +140,21 @@ impl Work<'_> {
         if !hooks.has_subscribers::<point::PostLlmResponse>() {
             return Ok(());
         }
-        let shown = ModelResponse {
-            snapshot: self.now(),
-            model: self.model.name().to_owned(),
+        let heard = Heard {
             text: said.text.clone(),
             calls: std::mem::take(&mut said.calls),
         };
+        let shown = ModelResponse {
+            snapshot: self.now(),
+            model: self.model.name().to_owned(),
+            text: heard.text.clone(),
+            calls: heard.calls.clone(),
+        };
         let fired = hooks.fire::<point::PostLlmResponse>(shown).await;
         let changed = fired.payload;
+        if (&changed.text, &changed.calls) != (&heard.text, &heard.calls) {
+            self.heard = Some(heard);
+        }
         said.take_calls(changed.calls);
         if changed.text != said.text {
             // What was streamed has been seen; what is stored and answered is this.

@@ -4,6 +4,8 @@
 //! ask it, account for it, run what it wants; until it answers. Each of these is one step below.
 
 mod assemble;
+mod below;
+mod choice;
 mod cite;
 mod compact;
 mod cut;
@@ -23,7 +25,7 @@ mod types;
 
 use std::sync::Arc;
 
-use dodona_llm::Model;
+use dodona_llm::{Model, RequestDigest};
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::{Message, QuerySnapshot, Usage};
@@ -31,15 +33,20 @@ use dodona_proto::{Message, QuerySnapshot, Usage};
 use crate::agent::Agent;
 use crate::conversation::{Counter, NewQuery, Owner, Query};
 use assemble::Basis;
+use choice::Choice;
 use cite::Citations;
 use ending::{Answered, Stop};
 use repeats::Repeats;
-use tools::Toolbox;
+use turn::{Heard, Took};
 
 pub(crate) use assemble::{Frame, PromptParams, PromptShown, show as show_prompt, snapshot_before};
+pub(crate) use below::Below;
+pub(crate) use choice::ToolCounts;
 pub(crate) use compact::{Compactor, Shortened};
 pub(crate) use queue::Queue;
 pub(crate) use role::{Delegations, Role};
+pub(crate) use tools::{Tool, Toolbox};
+pub(crate) use turn::Heard as HeardAnswer;
 pub(crate) use types::{AgentResponse, ChatParams};
 
 /// Answers a question.
@@ -63,6 +70,8 @@ pub(crate) async fn answer_as(
     let hooks = agent.host.hooks();
     let mut toolbox = Toolbox::load(ctx, p.tools, &hooks, &role).await;
     let effects = toolbox.take_effects();
+    let toolbox = Arc::new(toolbox);
+    let _at_hand = agent.toolboxes.enter(&ctx.call_id, Arc::clone(&toolbox));
     let key = agent
         .conversations
         .queue_key(&owner, p.context_id.as_deref())
@@ -117,6 +126,8 @@ struct Work<'c> {
     role: Role,
     model: Arc<dyn Model>,
     toolbox: Arc<Toolbox>,
+    /// Which of its tools the model is told of.
+    choice: Choice,
     /// The same from the query's beginning to its end.
     hooks: Arc<Hooks>,
     query: Query,
@@ -125,6 +136,10 @@ struct Work<'c> {
     preloaded: Option<String>,
     /// The messages of the newest request, without what plugins made of them.
     plain: Vec<Message>,
+    /// The same as it was sent, where plugins changed it.
+    changed: Option<RequestDigest>,
+    /// What the model said to it, where plugins changed that.
+    heard: Option<Heard>,
     /// Whether tools have run since the last request.
     ran_tools: bool,
     /// What is the same in every request.
@@ -136,6 +151,8 @@ struct Work<'c> {
     /// What that cost, in millionths of a dollar, where every price is known.
     cost_micros: Option<u64>,
     snapshot: QuerySnapshot,
+    /// What the newest request took, until it is told.
+    took: Option<Took>,
     /// What was shown of an answer that is not complete.
     partial: String,
 }
@@ -145,7 +162,7 @@ impl<'c> Work<'c> {
         agent: &'c Agent,
         ctx: &'c CallCtx,
         role: Role,
-        (model, toolbox, hooks): (Arc<dyn Model>, Toolbox, Arc<Hooks>),
+        (model, toolbox, hooks): (Arc<dyn Model>, Arc<Toolbox>, Arc<Hooks>),
         query: Query,
         question: String,
     ) -> Self {
@@ -156,12 +173,15 @@ impl<'c> Work<'c> {
             ctx,
             role,
             model,
-            toolbox: Arc::new(toolbox),
+            toolbox,
+            choice: Choice::default(),
             hooks,
             query,
             question,
             preloaded: None,
             plain: Vec::new(),
+            changed: None,
+            heard: None,
             ran_tools: false,
             basis: Basis::default(),
             citations: Citations::default(),
@@ -169,6 +189,7 @@ impl<'c> Work<'c> {
             usage: Usage::default(),
             cost_micros: Some(0),
             snapshot,
+            took: None,
             partial: String::new(),
         }
     }
@@ -185,7 +206,7 @@ impl<'c> Work<'c> {
             let request = self.before_request(turn, request).await?;
             let mut said = self.ask_shortened(turn, request).await?;
             self.after_response(&mut said).await?;
-            self.account(turn, &said).await?;
+            self.account(turn, &said)?;
             if !said.calls.is_empty() {
                 self.run_tools(turn, said).await?;
                 continue;

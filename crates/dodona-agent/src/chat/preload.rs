@@ -18,8 +18,9 @@ use super::cite::Citations;
 use super::ending::Stop;
 use crate::agent::Agent;
 
-/// What looks passages up unless a plugin says otherwise.
-const SEARCH: &str = "search.query";
+/// What looks passages up unless a plugin says otherwise: what was said and decided before, and
+/// what the project says.
+const LOOK_UPS: [&str; 2] = ["agent.seek", "search.query"];
 
 /// The most passages that are shown.
 const MOST: usize = 20;
@@ -69,7 +70,7 @@ impl Preloading<'_> {
     }
 
     async fn wanted(&self, found: &mut Found) -> Vec<PreloadRequest> {
-        let requests = self.usual().into_iter().collect();
+        let requests = self.usual();
         if !self.hooks.has_subscribers::<point::PrePreload>() {
             return requests;
         }
@@ -83,17 +84,23 @@ impl Preloading<'_> {
         fired.payload.requests
     }
 
-    /// A search for the question. A model that quotes searches first anyway.
-    fn usual(&self) -> Option<PreloadRequest> {
+    /// Searches for the question. A model that quotes searches first anyway.
+    fn usual(&self) -> Vec<PreloadRequest> {
         let limit = self.agent.options.preload;
         if limit == 0 || self.model.quotes() || !self.offers_tools {
-            return None;
+            return Vec::new();
         }
-        let method = MethodName::new(SEARCH).ok()?;
         let known = self.ctx.methods();
-        known.iter().find(|known| known.name == method)?;
+        let is_known = |method: &MethodName| known.iter().any(|known| known.name == *method);
+        let methods = LOOK_UPS
+            .iter()
+            .filter_map(|name| MethodName::new(name).ok());
         let params = json!({ "query": self.question, "limit": limit });
-        Some(PreloadRequest { method, params })
+        let request = |method| PreloadRequest {
+            method,
+            params: params.clone(),
+        };
+        methods.filter(is_known).map(request).collect()
     }
 
     /// Like a tool that the model asked for: the gates have their say.
@@ -140,7 +147,8 @@ impl Preloading<'_> {
     /// The passages as a model reads them, with the numbers by which it can cite them.
     fn written(&self, passages: Vec<Passage>, citations: &mut Citations) -> Option<String> {
         let counter = self.model.counter();
-        let mut text = String::from("Passages of the project that may help:");
+        let mut text =
+            String::from("Passages of the project, and of what was said before, that may help:");
         let mut tokens = counter.count(&text);
         let mut any = false;
         for passage in passages.into_iter().take(MOST) {
@@ -201,8 +209,17 @@ fn one(passage: &Value) -> String {
     if let Some(cite) = passage["cite"].as_u64() {
         let _ = write!(line, "[{cite}] ");
     }
-    if let Some(path) = passage["source"]["path"].as_str() {
-        let _ = writeln!(line, "{path}");
+    let source = &passage["source"];
+    let text = |field: &str| source[field].as_str();
+    // The place of something in a conversation says nothing to anybody; its title does.
+    match (text("kind"), text("title"), text("path")) {
+        (Some("context"), Some(title), _) => {
+            let _ = writeln!(line, "conversation {title}");
+        }
+        (_, _, Some(path)) => {
+            let _ = writeln!(line, "{path}");
+        }
+        _ => {}
     }
     line.push_str(passage["text"].as_str().unwrap_or_default());
     line

@@ -1,11 +1,11 @@
 //! Who answers: the main agent, or one that it delegates to.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use dodona_plugin::CallError;
-use dodona_proto::CallId;
 
+use super::below::Below;
 use crate::agent::Agent;
 use crate::conversation::DEFAULT_AGENT;
 use crate::definition::Definition;
@@ -89,41 +89,4 @@ impl Role {
 
 /// The tools of the agents that are at work below calls: whoever delegates further passes on no
 /// more than it has.
-#[derive(Clone, Default)]
-pub(crate) struct Delegations(Arc<Mutex<HashMap<CallId, Arc<BTreeSet<String>>>>>);
-
-/// An agent at work; no longer when it is dropped.
-pub(crate) struct Delegated {
-    all: Delegations,
-    call: CallId,
-}
-
-impl Delegations {
-    pub(crate) fn enter(&self, call: &CallId, tools: Arc<BTreeSet<String>>) -> Delegated {
-        self.with(|known| known.insert(*call, tools));
-        Delegated {
-            all: self.clone(),
-            call: *call,
-        }
-    }
-
-    /// The tools of the nearest agent above a call, and how many agents are above it.
-    pub(crate) fn above(&self, call: &CallId) -> (Option<Arc<BTreeSet<String>>>, usize) {
-        self.with(|known| {
-            let within = known.iter().filter(|(above, _)| call.is_within(above));
-            let depth = within.clone().count();
-            let nearest = within.max_by_key(|(above, _)| above.depth());
-            (nearest.map(|(_, tools)| Arc::clone(tools)), depth)
-        })
-    }
-
-    fn with<R>(&self, work: impl FnOnce(&mut HashMap<CallId, Arc<BTreeSet<String>>>) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Drop for Delegated {
-    fn drop(&mut self) {
-        self.all.with(|known| known.remove(&self.call));
-    }
-}
+pub(crate) type Delegations = Below<BTreeSet<String>>;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolRequest};
-use dodona_proto::{MethodDescriptor, Mutation, Notification, PluginName, QuerySnapshot, ToolCall};
+use dodona_proto::{
+    MethodDescriptor, Mutation, Notification, PluginName, PluginPath, QuerySnapshot, ToolCall,
+};
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
@@ -66,10 +68,15 @@ impl Work<'_> {
             calls: said.calls.clone(),
             opaque: said.opaque,
         };
-        let appended = self.query.append(turn, stored).await?;
+        let started = self.started(&said.calls);
+        let appended = self.query.append_started(turn, stored, started).await?;
         self.stored(&appended);
+        self.tell_usage().await?;
         self.partial.clear();
-        self.start(&said.calls).await?;
+        for call in &said.calls {
+            let method = self.toolbox.method(&call.name);
+            emit::tool_call(self.ctx, call, method.map(|method| method.name.as_str())).await?;
+        }
         let mut waiting = said.calls.len();
         let toolbox = Arc::clone(&self.toolbox);
         let bench = Bench {
@@ -98,16 +105,14 @@ impl Work<'_> {
         self.turn_completed(ended).await
     }
 
-    async fn start(&self, calls: &[ToolCall]) -> Result<(), Stop> {
-        for call in calls {
-            let method = self.toolbox.method(&call.name);
-            emit::tool_call(self.ctx, call, method.map(|method| method.name.as_str())).await?;
-            if let Some(method) = method {
-                let path = self.ctx.path.join(method.name.plugin()).ok();
-                self.query.tool_started(&call.id, path.as_ref()).await?;
-            }
-        }
-        Ok(())
+    /// The calls that will run, and on which path. One of a tool that is not there does not.
+    fn started(&self, calls: &[ToolCall]) -> Vec<(String, Option<PluginPath>)> {
+        let started = |call: &ToolCall| {
+            let method = self.toolbox.method(&call.name)?;
+            let path = self.ctx.path.join(method.name.plugin()).ok();
+            Some((call.id.clone(), path))
+        };
+        calls.iter().filter_map(started).collect()
     }
 
     /// Stores how a call ended and what the model is told of it, and only then tells it. `waiting` calls, this one
@@ -132,6 +137,7 @@ impl Work<'_> {
             emit::notification(self.ctx, &notice).await?;
             result = json!({ "notice": notice, "result": result });
         }
+        let found = self.found_by(call, &result);
         let told = self.fit(call, result, waiting).await?;
         history::record(&mut self.snapshot.history, call, ending, &told);
         let outcome = ToolOutcome {
@@ -144,7 +150,7 @@ impl Work<'_> {
         let context = self.query.context();
         (self.agent.conversations.notify(context, notifications)).await?;
         emit::tool_result(self.ctx, call, error.as_deref(), ending, duration).await?;
-        Ok(())
+        self.tell_of(turn, &found).await
     }
 
     /// A result as the model sees it: whole, or cut, with a handle to read the rest.

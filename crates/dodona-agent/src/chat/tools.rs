@@ -12,12 +12,18 @@ use dodona_proto::{MethodDescriptor, PluginEffect};
 
 use super::role::Role;
 
+/// What finds tools that are not offered.
+pub(super) const SEARCH: &str = "tools.search";
+
+/// The same on the model's side.
+pub(super) const SEARCH_TOOL: &str = "tools_search";
+
 /// How many names are told to a model that asked for a tool there is not.
 const NEAREST: usize = 3;
 
 /// What a model may ask for, and which method each is.
-pub(super) struct Toolbox {
-    tools: Vec<Tool>,
+pub(crate) struct Toolbox {
+    pub(super) tools: Vec<Tool>,
     /// Who it is for.
     agent: String,
     /// Tools that there are, and that are not for this agent.
@@ -26,10 +32,11 @@ pub(super) struct Toolbox {
     effects: Vec<PluginEffect>,
 }
 
-struct Tool {
+/// One of them.
+pub(crate) struct Tool {
     /// On the model's side.
-    name: String,
-    method: Arc<MethodDescriptor>,
+    pub(crate) name: String,
+    pub(crate) method: Arc<MethodDescriptor>,
     /// What the model is told about it, where that is not the method's own text.
     description: Option<String>,
 }
@@ -65,6 +72,11 @@ impl Toolbox {
                 add(&mut tools, &known, addition);
             }
         }
+        // It finds nothing that this agent may not use, so that every agent may use it.
+        let search = known.iter().find(|method| method.name.as_str() == SEARCH);
+        if let Some(search) = search.filter(|_| tools.iter().all(|tool| tool.name != SEARCH_TOOL)) {
+            tools.push(Tool::new(search, None));
+        }
         // The same tools in another order would be another prompt to a provider's cache.
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         let marked = known.iter().filter(|method| method.tool.is_some());
@@ -81,19 +93,26 @@ impl Toolbox {
         std::mem::take(&mut self.effects)
     }
 
-    /// Whether there is none.
-    pub(super) fn is_empty(&self) -> bool {
-        self.tools.is_empty()
+    /// Every tool that the user may call, whichever agent it is for.
+    pub(crate) fn of_user(ctx: &CallCtx) -> Self {
+        let known = ctx.methods();
+        let marked = known.iter().filter(|method| method.tool.is_some());
+        Self {
+            tools: marked.map(|method| Tool::new(method, None)).collect(),
+            agent: String::new(),
+            withheld: BTreeSet::new(),
+            effects: Vec::new(),
+        }
     }
 
-    pub(super) fn offers(&self) -> Vec<ToolOffer> {
-        let offer = |tool: &Tool| ToolOffer {
-            name: tool.name.clone(),
-            description: (tool.description.clone())
-                .unwrap_or_else(|| tool.method.description.clone()),
-            parameters: tool.method.params.clone(),
-        };
-        self.tools.iter().map(offer).collect()
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tools.iter().all(|tool| tool.name == SEARCH_TOOL)
+    }
+
+    /// All of them.
+    pub(crate) fn tools(&self) -> &[Tool] {
+        &self.tools
     }
 
     /// The names on the model's side.
@@ -133,6 +152,25 @@ impl Toolbox {
 }
 
 impl Tool {
+    /// What a model is told about it.
+    pub(crate) fn description(&self) -> &str {
+        (self.description.as_deref()).unwrap_or(&self.method.description)
+    }
+
+    /// As a model is offered it.
+    pub(super) fn offer(&self) -> ToolOffer {
+        ToolOffer {
+            name: self.name.clone(),
+            description: self.description().to_owned(),
+            parameters: self.method.params.clone(),
+        }
+    }
+
+    /// Whether a plugin has something of its own to say about it.
+    pub(super) fn is_described(&self) -> bool {
+        self.description.is_some()
+    }
+
     fn new(method: &Arc<MethodDescriptor>, description: Option<String>) -> Self {
         Self {
             name: tool_name(method),

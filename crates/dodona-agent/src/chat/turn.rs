@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use dodona_llm::{Finish, Model, ModelEvent, ModelOptions, ModelRequest, RequestDigest};
 use dodona_plugin::{CallError, ErrorCode};
-use dodona_proto::{ToolCall, Usage};
+use dodona_proto::{QuerySnapshot, ToolCall, Usage};
 use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ending::Stop;
@@ -22,6 +23,29 @@ pub(super) struct Said {
     pub(super) usage: Option<Usage>,
     finish: Finish,
     has_thought: bool,
+}
+
+/// What a model said, as it said it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<ToolCall>,
+}
+
+fn written(part: &impl Serialize) -> Result<String, CallError> {
+    serde_json::to_string(part).map_err(|error| {
+        CallError::new(ErrorCode::Internal, "a request could not be recorded")
+            .log(error.to_string())
+    })
+}
+
+/// What a request took, until it is told.
+pub(super) struct Took {
+    usage: Usage,
+    is_estimate: bool,
+    cost: Option<u64>,
+    /// How the query stood when it was sent.
+    snapshot: QuerySnapshot,
 }
 
 impl Said {
@@ -77,6 +101,11 @@ impl Work<'_> {
     /// Asks the model; its text is passed on as it comes.
     pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Said, Stop> {
         self.partial.clear();
+        self.heard = None;
+        let is_plain = request.messages == self.plain
+            && request.tools.len() == self.basis.digest.tools.len()
+            && request.options == ModelOptions::default();
+        self.changed = (!is_plain).then(|| RequestDigest::of(&request));
         let mut said = Said {
             text: String::new(),
             calls: Vec::new(),
@@ -134,8 +163,9 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Records what a request took: as the provider says, or as it was counted.
-    pub(super) async fn account(&mut self, turn: u32, said: &Said) -> Result<(), Stop> {
+    /// Notes what a request took: as the provider says, or as it was counted. It is stored with what
+    /// the model said.
+    pub(super) fn account(&mut self, turn: u32, said: &Said) -> Result<(), Stop> {
         let usage = said.usage.unwrap_or_else(|| self.estimate(said));
         self.usage += usage;
         let cost = self.model.price().map(|price| micros(price.cost(&usage)));
@@ -148,8 +178,27 @@ impl Work<'_> {
             usage,
             cost_micros: cost,
         };
-        self.query.usage(record, Some(self.sent(turn)?)).await?;
-        emit::usage(self.ctx, usage, said.usage.is_none(), cost, &self.snapshot).await?;
+        self.query.note_usage(record, Some(self.sent(turn)?));
+        self.took = Some(Took {
+            usage,
+            is_estimate: said.usage.is_none(),
+            cost,
+            snapshot: self.snapshot.clone(),
+        });
+        Ok(())
+    }
+
+    /// Tells what a request took, once that is stored.
+    pub(super) async fn tell_usage(&mut self) -> Result<(), Stop> {
+        if let Some(Took {
+            usage,
+            is_estimate,
+            cost,
+            snapshot,
+        }) = self.took.take()
+        {
+            emit::usage(self.ctx, usage, is_estimate, cost, &snapshot).await?;
+        }
         Ok(())
     }
 
@@ -157,12 +206,15 @@ impl Work<'_> {
     fn sent(&self, turn: u32) -> Result<SentRequest, CallError> {
         let basis = self.basis.digest.clone();
         let digest = RequestDigest::new(basis, &self.plain, &ModelOptions::default());
-        let digest = serde_json::to_string(&digest).map_err(|error| {
-            CallError::new(ErrorCode::Internal, "a request could not be recorded")
-                .log(error.to_string())
-        })?;
+        let digest = written(&digest)?;
         let preloaded = self.preloaded.clone().filter(|_| turn == 1);
-        Ok(SentRequest { digest, preloaded })
+        Ok(SentRequest {
+            digest,
+            preloaded,
+            tools: self.choice.told(),
+            changed: self.changed.as_ref().map(written).transpose()?,
+            heard: self.heard.as_ref().map(written).transpose()?,
+        })
     }
 
     fn estimate(&self, said: &Said) -> Usage {
@@ -177,9 +229,15 @@ impl Work<'_> {
         }
     }
 
-    /// Whether the user said something that the model has not seen.
-    pub(super) async fn was_steered(&self) -> Result<bool, Stop> {
-        Ok(self.query.is_behind().await?)
+    /// Whether the user said something that the model has not seen. Then what it said is none, and
+    /// what it took is all there is to store.
+    pub(super) async fn was_steered(&mut self) -> Result<bool, Stop> {
+        let is_behind = self.query.is_behind().await?;
+        if is_behind {
+            self.query.save_noted().await?;
+            self.tell_usage().await?;
+        }
+        Ok(is_behind)
     }
 }
 

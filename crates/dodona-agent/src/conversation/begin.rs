@@ -1,7 +1,7 @@
 //! The beginning of a query.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use dodona_plugin::store::Tx;
 use dodona_proto::CallId;
@@ -94,6 +94,7 @@ impl Conversations {
                         turns_before,
                         window: Window::default(),
                         session,
+                        noted: Mutex::default(),
                     });
                 }
             }

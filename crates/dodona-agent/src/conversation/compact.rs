@@ -16,7 +16,7 @@ use super::query::Query;
 use super::rows::{self, Head, Owner};
 use super::summary::{self, LineKind, SummaryLine};
 use super::window::{self, Reach};
-use super::{Conversations, lifecycle};
+use super::{Conversations, lifecycle, memory};
 
 /// A summary may take this many hundredths of the budget.
 const SUMMARY_SHARE: u64 = 40;
@@ -307,6 +307,9 @@ fn apply(
         return Ok(None);
     }
     write(tx, &plan.context, lines, tokens)?;
+    for line in lines.iter().filter(|line| line.kind == LineKind::Pinned) {
+        memory::keep_pin(tx, &plan.context, &line.text)?;
+    }
     let count = tx.query_one(
         "update oracle_contexts set summarized_to = ?2, window_from = ?3,
              compression_count = compression_count + 1
@@ -475,12 +478,14 @@ fn change_pins(
     match to {
         PinTo::Release => {
             all.retain(|line| line.kind != LineKind::Pinned || line.text != text.trim());
+            memory::release_pin(tx, &head.id, text.trim())?;
         }
         PinTo::Keep => {
             let room = head.token_budget / PIN_SHARE;
             if add_pin(&mut all, text, room, counter) == Pinning::NoRoom {
                 return Err(ConversationError::PinsFull { room });
             }
+            memory::keep_pin(tx, &head.id, text.trim())?;
         }
     }
     let changed = all.len() != count;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::error::{ConversationError, Invalid};
 use super::id::ContextId;
-use super::rows;
+use super::{memory, rows};
 
 /// How many a conversation holds. None is dropped for another, so there is an end.
 pub(super) const MOST: usize = 200;
@@ -83,17 +83,21 @@ pub(super) fn add(
     decision: &KeyDecision,
 ) -> Result<bool, ConversationError> {
     decision.check()?;
+    let id = Uuid::now_v7().to_string();
     let added = tx.execute(
         "insert into key_decisions (id, context_id, kind, text, created_at)
          values (?1, ?2, ?3, ?4, ?5) on conflict do nothing",
         (
-            Uuid::now_v7().to_string(),
+            id.as_str(),
             context.as_str(),
             decision.kind.as_str(),
             decision.text.as_str(),
             rows::stamp(decision.created_at),
         ),
     )? > 0;
+    if added {
+        memory::keep_decision(tx, context, &id, decision)?;
+    }
     let all = of(tx, context)?;
     if all.len() > MOST {
         return Err(ConversationError::Full {
@@ -111,13 +115,24 @@ pub(super) fn add(
 
 /// Those of a conversation, in the order they were said.
 pub(super) fn of(tx: &Tx<'_>, context: &ContextId) -> Result<Vec<KeyDecision>, ConversationError> {
-    let read = |row: &Row<'_>| -> Result<KeyDecision, DbError> {
-        Ok(KeyDecision {
-            kind: DecisionKind::parse(row.text(0)?)?,
-            text: row.get(1)?,
-            created_at: rows::time(row, 2)?,
-        })
+    let all = with_ids(tx, context)?;
+    Ok(all.into_iter().map(|(_, decision)| decision).collect())
+}
+
+/// The same with the id of each.
+pub(super) fn with_ids(
+    tx: &Tx<'_>,
+    context: &ContextId,
+) -> Result<Vec<(String, KeyDecision)>, ConversationError> {
+    let read = |row: &Row<'_>| -> Result<(String, KeyDecision), DbError> {
+        let decision = KeyDecision {
+            kind: DecisionKind::parse(row.text(1)?)?,
+            text: row.get(2)?,
+            created_at: rows::time(row, 3)?,
+        };
+        Ok((row.get(0)?, decision))
     };
-    let sql = "select kind, text, created_at from key_decisions where context_id = ?1 order by id";
+    let sql = "select id, kind, text, created_at from key_decisions
+        where context_id = ?1 order by id";
     Ok(tx.query(sql, (context.as_str(),), read)?)
 }

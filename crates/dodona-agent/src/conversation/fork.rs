@@ -8,6 +8,7 @@ use super::Conversations;
 use super::archive::{self, Archive};
 use super::context::ForkPoint;
 use super::error::ConversationError;
+use super::found;
 use super::id::QueryId;
 use super::lifecycle::NewContext;
 use super::query::QueryState;
@@ -31,7 +32,7 @@ impl Conversations {
         self.write(move |tx| {
             let head = Head::find(tx, &owner, &context)?;
             let archive = upto(tx, &head, exchange.as_deref())?;
-            let last = archive.exchanges.last();
+            let (from, last) = (head.id.clone(), archive.exchanges.last());
             let new = NewContext {
                 token_budget: head.token_budget,
                 agent_id: archive.context.agent_id.clone(),
@@ -41,7 +42,9 @@ impl Conversations {
                 }),
                 ..NewContext::named(name.as_deref())
             };
-            restore::restore(tx, &owner, &new, &archive)
+            let restored = restore::restore(tx, &owner, &new, &archive)?;
+            found::copy(tx, &from, &restored.context)?;
+            Ok(restored)
         })
         .await
     }

@@ -1,6 +1,7 @@
 //! A question of the user, and everything that is said until it has ended.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use dodona_plugin::store::{DbError, Row, Tx};
@@ -19,7 +20,7 @@ use super::live::LiveQuery;
 use super::request::{self, SentRequest};
 use super::rows::{self, Head, Owner};
 use super::session::Touched;
-use super::shown::{self, Window};
+use super::shown::{self, Window, WindowPlace};
 use super::tool_call::{Ending, ToolCallRecord};
 use super::usage::{self, UsageRecord};
 use super::{Conversations, turn};
@@ -225,6 +226,16 @@ pub struct Query {
     /// What a model was shown last.
     pub(super) window: Window,
     pub(super) session: Touched,
+    /// What is stored with what is said next.
+    pub(super) noted: Mutex<Vec<Noted>>,
+}
+
+/// What a request used, and what tells it from others.
+#[derive(Clone)]
+pub(super) struct Noted {
+    record: UsageRecord,
+    sent: Option<SentRequest>,
+    place: WindowPlace,
 }
 
 /// How a query ends that could not be ended when it should have been.
@@ -287,7 +298,27 @@ impl Query {
         let (exchange, opaque) = self.exchange(said);
         let facts = self.facts.clone();
         let write = move |tx: &Tx<'_>| turn::append(tx, &facts, turn, &exchange, opaque);
-        self.conversations.write(write).await
+        self.write_noted(write).await
+    }
+
+    /// Adds what a model said that wants tools, and records that some of them begin to run.
+    pub(crate) async fn append_started(
+        &self,
+        turn: u32,
+        said: Said,
+        started: Vec<(String, Option<PluginPath>)>,
+    ) -> Result<Appended, ConversationError> {
+        let (exchange, opaque) = self.exchange(said);
+        let facts = self.facts.clone();
+        let write = move |tx: &Tx<'_>| {
+            let appended = turn::append(tx, &facts, turn, &exchange, opaque)?;
+            for (call_id, path) in &started {
+                let path = path.as_ref().map(ToString::to_string);
+                turn::start_call(tx, &facts, call_id, path.as_deref())?;
+            }
+            Ok(appended)
+        };
+        self.write_noted(write).await
     }
 
     /// Records that a call begins to run. Its name must be one of the tools that the query has.
@@ -323,16 +354,54 @@ impl Query {
         record: UsageRecord,
         sent: Option<SentRequest>,
     ) -> Result<(), ConversationError> {
-        let (facts, owner) = (self.facts.clone(), self.owner.clone());
+        self.note_usage(record, sent);
+        self.save_noted().await
+    }
+
+    /// The same together with what is said next, in one transaction.
+    pub fn note_usage(&self, record: UsageRecord, sent: Option<SentRequest>) {
         let place = self.window.place();
+        self.noted().push(Noted {
+            record,
+            sent,
+            place,
+        });
+    }
+
+    /// Stores what was noted, where nothing is said next.
+    pub async fn save_noted(&self) -> Result<(), ConversationError> {
+        self.write_noted(|_| Ok(())).await
+    }
+
+    fn noted(&self) -> std::sync::MutexGuard<'_, Vec<Noted>> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes something and what was noted, both or neither.
+    async fn write_noted<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, ConversationError> + Send + 'static,
+    ) -> Result<R, ConversationError> {
+        let (facts, owner) = (self.facts.clone(), self.owner.clone());
+        let noted = self.noted().clone();
+        let count = noted.len();
         let write = move |tx: &Tx<'_>| {
-            usage::insert(tx, &owner, &facts, &record)?;
-            match &sent {
-                Some(sent) => request::insert(tx, &facts.query, record.turn, place, sent),
-                None => Ok(()),
+            for Noted {
+                record,
+                sent,
+                place,
+            } in &noted
+            {
+                usage::insert(tx, &owner, &facts, record)?;
+                if let Some(sent) = sent {
+                    request::insert(tx, &facts.query, record.turn, *place, sent)?;
+                }
             }
+            work(tx)
         };
-        self.conversations.write(write).await
+        let written = self.conversations.write(write).await?;
+        self.noted().drain(..count);
+        Ok(written)
     }
 
     /// What a model is shown now.
@@ -383,7 +452,7 @@ impl Query {
             turn::end(tx, &facts.query, QueryState::Complete, None)?;
             Ok(appended)
         };
-        let answered = self.conversations.write(write).await?;
+        let answered = self.write_noted(write).await?;
         self.live = None;
         Ok(answered)
     }
@@ -407,7 +476,7 @@ impl Query {
     ) -> Result<(), ConversationError> {
         let (query, why) = (self.id().clone(), reason.map(str::to_owned));
         let write = move |tx: &Tx<'_>| turn::end(tx, &query, state, why.as_deref());
-        let written = self.conversations.write(write).await;
+        let written = self.write_noted(write).await;
         match (&written, &self.live) {
             (Ok(()), _) => self.live = None,
             (Err(_), Some(live)) => live.ends_as(Left {

@@ -12,6 +12,7 @@ use super::Conversations;
 use super::count;
 use super::error::{ConversationError, not_found};
 use super::exchange::{ExchangeRole, OracleExchange};
+use super::found::{self, ToolsTold};
 use super::id::{ContextId, QueryId};
 use super::query::{INFO, QueryInfo, QueryState};
 use super::rows::{self, Owner};
@@ -25,6 +26,12 @@ pub struct SentRequest {
     pub digest: String,
     /// What was looked up for the question; it is no part of the conversation.
     pub preloaded: Option<String>,
+    /// How many tools the model was told of.
+    pub tools: ToolsTold,
+    /// Its digest as plugins left it, where they changed it.
+    pub changed: Option<String>,
+    /// What the model said, as JSON, where plugins changed that.
+    pub heard: Option<String>,
 }
 
 /// A query as it was.
@@ -53,6 +60,8 @@ pub struct RecordedTurn {
     pub said: Option<Message>,
     /// The tools that it asked for.
     pub calls: Vec<RecordedCall>,
+    /// The tools that the turns before it had found in this query.
+    pub found_tools: Vec<String>,
     /// What it took.
     pub usage: Usage,
     /// What that cost, where it is known.
@@ -107,7 +116,7 @@ pub(super) fn insert(
     place: WindowPlace,
     sent: &SentRequest,
 ) -> Result<(), ConversationError> {
-    let values: [&dyn ToValue; 8] = [
+    let values: [&dyn ToValue; 13] = [
         &query.as_str(),
         &turn,
         &rows::now(),
@@ -116,11 +125,17 @@ pub(super) fn insert(
         &place.summary_id,
         &place.from,
         &place.last,
+        &sent.tools.told,
+        &sent.tools.known,
+        &sent.tools.saved,
+        &sent.changed,
+        &sent.heard,
     ];
     tx.execute(
         "insert or replace into requests (query_id, turn, at, digest, preloaded, summary_id,
-             window_from, last_position)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+             window_from, last_position, tools_told, tools_known, tokens_saved, changed,
+             heard)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         &values[..],
     )?;
     Ok(())
@@ -154,12 +169,20 @@ fn turns(
     context: &ContextId,
     info: &QueryInfo,
 ) -> Result<Vec<RecordedTurn>, ConversationError> {
-    let sql = "select turn, at, digest, preloaded, summary_id, window_from, last_position
+    let sql = "select turn, at, digest, preloaded, summary_id, window_from, last_position,
+            tools_told, tools_known, tokens_saved, changed, heard
         from requests where query_id = ?1 order by turn";
     let rows = tx.query(sql, (info.id.as_str(),), |row| {
         let sent = SentRequest {
             digest: row.get(2)?,
             preloaded: row.get(3)?,
+            tools: ToolsTold {
+                told: row.get(7)?,
+                known: row.get(8)?,
+                saved: row.get(9)?,
+            },
+            changed: row.get(10)?,
+            heard: row.get(11)?,
         };
         let place = WindowPlace {
             summary_id: row.get(4)?,
@@ -181,6 +204,7 @@ fn turns(
                 Some((exchange, _)) => calls(tx, exchange)?,
                 None => Vec::new(),
             },
+            found_tools: found::in_query(tx, &info.id, turn)?,
             said: said.map(|(exchange, opaque)| count::message(&exchange, opaque)),
             usage,
             cost_micros,

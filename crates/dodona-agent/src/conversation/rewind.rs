@@ -9,6 +9,7 @@ use super::error::{ConversationError, not_found};
 use super::exchange::ExchangeRole;
 use super::history;
 use super::id::ContextId;
+use super::memory;
 use super::rows::{self, Head, Owner};
 use super::window::{self, Reach};
 
@@ -61,6 +62,7 @@ fn rewind(tx: &Tx<'_>, context: &ContextId, exchange: &str) -> Result<Rewound, C
         (context.as_str(), from, rows::now()),
     )?;
     history::mention_again(tx, context)?;
+    memory::take_back(tx, context, from)?;
     let fitted = window::refresh(tx, context, Reach::All)?;
     Ok(Rewound {
         context: context.clone(),

@@ -18,7 +18,70 @@ pub const MIGRATIONS: &[Migration] = &[
     SUMMARIES,
     REQUESTS,
     CALLS,
+    FOUND_TOOLS,
+    MEMORIES,
 ];
+
+/// The words of an owner stand together, so that a question reads what it needs and nothing else.
+const MEMORIES: Migration = Migration::new(
+    9,
+    "what is found again of all conversations",
+    "
+    create table memories (
+        id         integer primary key,
+        context_id text not null references oracle_contexts(id) on delete cascade,
+        user_id    text not null,
+        project_id text not null,
+        topic      text not null,
+        kind       text not null check (kind in ('decision', 'fact', 'preference', 'pinned', 'said',
+                                                 'asked')),
+        place      text not null,
+        position   integer not null,
+        text       text not null,
+        line_start integer not null,
+        line_end   integer not null,
+        hash       text not null,
+        created_at text not null,
+        unique (context_id, place)
+    ) strict;
+    create index memories_of_a_topic on memories(topic);
+
+    create table memory_words (
+        user_id    text not null,
+        project_id text not null,
+        word       text not null,
+        memory_id  integer not null references memories(id) on delete cascade,
+        primary key (user_id, project_id, word, memory_id)
+    ) strict, without rowid;
+    create index words_of_a_memory on memory_words(memory_id);
+
+    alter table oracle_contexts add column memorized_to integer not null default 0;
+    ",
+);
+
+/// `changed` tells a request as plugins left it, and `heard` has an answer as the model gave it; both are
+/// there only where plugins changed something.
+const FOUND_TOOLS: Migration = Migration::new(
+    8,
+    "tools that were found among many; what plugins made of requests and answers",
+    "
+    create table found_tools (
+        context_id text not null references oracle_contexts(id) on delete cascade,
+        ordinal    integer not null,
+        name       text not null,
+        query_id   text not null,
+        turn       integer not null,
+        primary key (context_id, name)
+    ) strict, without rowid;
+    create index found_tools_of_a_query on found_tools(query_id);
+
+    alter table requests add column tools_told integer not null default 0;
+    alter table requests add column tools_known integer not null default 0;
+    alter table requests add column tokens_saved integer not null default 0;
+    alter table requests add column changed text;
+    alter table requests add column heard text;
+    ",
+);
 
 /// Whoever comes back to a query that is running reads on in the stream of its call.
 const CALLS: Migration = Migration::new(

@@ -10,6 +10,7 @@ mod queries;
 mod recall;
 mod remember;
 mod result;
+mod seek;
 mod show;
 mod usage;
 
@@ -26,6 +27,7 @@ use queries::{QueriesParams, QueriesResult};
 use recall::{RecallParams, Recalled};
 use remember::{RememberParams, RememberResult};
 use result::{ResultParams, ResultPart};
+use seek::{ResolveParams, Resolved, SeekParams, SeekResult};
 use show::{ShowParams, ShowResult};
 use usage::UsageParams;
 
@@ -116,6 +118,22 @@ impl ContextMethods {
     #[method(scope = "agent:read", tool(category = "meta"))]
     async fn recall(&self, ctx: &CallCtx, p: RecallParams) -> Result<Recalled, CallError> {
         recall::recall(&self.conversations, ctx, p).await
+    }
+
+    /// Finds what was decided, remembered, pinned or said before, in this conversation and in the
+    /// others about the project.
+    ///
+    /// Use it when the user refers to something that was said or decided earlier, and cite what it
+    /// finds.
+    #[method(scope = "agent:read", tool(category = "meta", agents = ["oracle", "librarian"]))]
+    async fn seek(&self, ctx: &CallCtx, p: SeekParams) -> Result<SeekResult, CallError> {
+        seek::seek(&self.conversations, ctx, p).await
+    }
+
+    /// Turns a citation of a conversation back into text, and tells whether it changed since.
+    #[method(scope = "agent:read")]
+    async fn resolve(&self, ctx: &CallCtx, p: ResolveParams) -> Result<Resolved, CallError> {
+        seek::resolve(&self.conversations, ctx, p).await
     }
 
     /// Reads more of a result that was cut because it was too large.

@@ -44,8 +44,8 @@ async fn a_model_asks_for_tools_and_answers_with_what_they_said() {
         talk.server.reply(
             Reply::stream()
                 .add_text("Let me see.")
-                .tool_call("c1", "tools_echo", &[r#"{"te"#, r#"xt":"one"}"#])
-                .tool_call("c2", "tools_echo", &[r#"{"text":"two"}"#])
+                .tool_call("c1", "kit_echo", &[r#"{"te"#, r#"xt":"one"}"#])
+                .tool_call("c2", "kit_echo", &[r#"{"text":"two"}"#])
                 .usage(100, 20, 10),
         );
         talk.server
@@ -70,13 +70,13 @@ async fn what_went_wrong_with_a_tool_is_told_to_the_model() {
     let talk = Talk::new().await;
     talk.server.reply(
         Reply::stream()
-            .tool_call("a", "tools_fail", &["{}"])
-            .tool_call("b", "tools_hang", &["{}"])
-            .tool_call("c", "tools_panic", &["{}"])
+            .tool_call("a", "kit_fail", &["{}"])
+            .tool_call("b", "kit_hang", &["{}"])
+            .tool_call("c", "kit_panic", &["{}"])
             .tool_call("d", "tool_ecko", &["{}"])
-            .tool_call("e", "tools_echo", &[r#"{"text": 7}"#])
-            .tool_call("f", "tools_echo", &[r#"{"text": "#])
-            .tool_call("g", "tools_echo", &[r#"{"text": "fine"}"#]),
+            .tool_call("e", "kit_echo", &[r#"{"text": 7}"#])
+            .tool_call("f", "kit_echo", &[r#"{"text": "#])
+            .tool_call("g", "kit_echo", &[r#"{"text": "fine"}"#]),
     );
     talk.server.reply(Reply::text("I see."));
     let answer = talk.ask("Try everything").await;
@@ -97,7 +97,7 @@ async fn what_went_wrong_with_a_tool_is_told_to_the_model() {
         "the tool is broken",
         "took longer than",
         "panic",
-        "the nearest are tools_echo",
+        "the nearest are kit_echo",
         "text",
         "not valid JSON",
         "fine",
@@ -111,7 +111,7 @@ async fn what_went_wrong_with_a_tool_is_told_to_the_model() {
 #[tokio::test]
 async fn text_that_looks_like_a_tool_call_is_text() {
     let talk = Talk::new().await;
-    let text = r#"<tool_call>{"name": "tools_fail", "arguments": {}}</tool_call>"#;
+    let text = r#"<tool_call>{"name": "kit_fail", "arguments": {}}</tool_call>"#;
     talk.server.reply(Reply::text(text));
     let answer = talk.ask("Trick me").await;
     assert_eq!(answer.text(), text);
@@ -122,7 +122,7 @@ async fn text_that_looks_like_a_tool_call_is_text() {
 async fn a_large_result_is_cut_and_the_rest_can_be_read() {
     let talk = Talk::new().await;
     talk.server
-        .reply(Reply::stream().tool_call("a", "tools_big", &[r#"{"entries":5000}"#]));
+        .reply(Reply::stream().tool_call("a", "kit_big", &[r#"{"entries":5000}"#]));
     talk.server.reply(Reply::text("A lot."));
     talk.ask("How much?").await;
     let sent = talk.sent();
@@ -148,7 +148,7 @@ async fn a_large_result_is_cut_and_the_rest_can_be_read() {
 #[tokio::test]
 async fn going_round_in_circles_is_noticed() {
     let talk = Talk::with(|options| options.max_turns = 5).await;
-    let again = || Reply::stream().tool_call("a", "tools_echo", &[r#"{"text":"x"}"#]);
+    let again = || Reply::stream().tool_call("a", "kit_echo", &[r#"{"text":"x"}"#]);
     talk.server.respond_with(move |_| again());
     let answer = talk.ask("Loop").await;
     assert_eq!(answer.data("Notification").len(), 3);
@@ -169,7 +169,7 @@ async fn the_beginning_of_every_request_is_the_same_over_ten_turns() {
     for turn in 0..10 {
         let arguments = format!(r#"{{"text":"{turn}"}}"#);
         talk.server
-            .reply(Reply::stream().tool_call("c", "tools_echo", &[&arguments]));
+            .reply(Reply::stream().tool_call("c", "kit_echo", &[&arguments]));
         talk.server.reply(Reply::text(&format!("It said {turn}.")));
         talk.ask(&format!("What does {turn} say?")).await;
     }
@@ -235,7 +235,7 @@ async fn what_is_said_meanwhile_is_seen_before_the_next_step() {
     talk.server
         .reply(Reply::stream().add_text("Looking.").wait(&gate).tool_call(
             "c",
-            "tools_echo",
+            "kit_echo",
             &[r#"{"text":"x"}"#],
         ));
     talk.server.reply(Reply::text("In French then."));
@@ -328,18 +328,18 @@ async fn a_cancelled_query_is_recorded_and_its_beginning_is_no_answer() {
 async fn cancelling_reaches_the_tool_that_is_running() {
     let talk = Talk::new().await;
     talk.server
-        .reply(Reply::stream().tool_call("c", "tools_wait", &["{}"]));
+        .reply(Reply::stream().tool_call("c", "kit_wait", &["{}"]));
     let mut stream = talk.open("agent.chat", json!({ "message": "Wait" })).await;
     loop {
         let calls = talk.call("hub.calls", json!({})).await.unwrap();
-        if calls.to_string().contains("tools.wait") {
+        if calls.to_string().contains("kit.wait") {
             break;
         }
         tokio::task::yield_now().await;
     }
     let target = json!({ "stream_id": stream.stream() });
     let stopped = talk.call("hub.cancel", target).await.unwrap();
-    assert!(stopped.to_string().contains("tools"), "{stopped}");
+    assert!(stopped.to_string().contains("kit"), "{stopped}");
     while stream.next().await.unwrap().is_some() {}
     assert_eq!(talk.last_query().await.0, "cancelled");
     let shown = talk.call("agent.export", json!({})).await.unwrap();
@@ -397,9 +397,9 @@ async fn a_conversation_survives_a_restart_and_another_model() {
 async fn the_snapshot_is_exact_at_each_step() {
     let talk = Talk::with(|options| options.max_turns = 7).await;
     talk.server
-        .reply(Reply::stream().tool_call("a", "tools_echo", &[r#"{"text":"x"}"#]));
+        .reply(Reply::stream().tool_call("a", "kit_echo", &[r#"{"text":"x"}"#]));
     talk.server
-        .reply(Reply::stream().tool_call("b", "tools_fail", &["{}"]));
+        .reply(Reply::stream().tool_call("b", "kit_fail", &["{}"]));
     talk.server.reply(Reply::text("Done."));
     let answer = talk.ask("Count").await;
     let shown: Vec<(u64, u64, u64, u64)> = answer

@@ -18,7 +18,7 @@ use crate::storage::{
 const KEEP: u32 = 3;
 
 /// A conversation with this budget, in which a byte is a token.
-async fn budget(conversations: &Conversations, tokens: u64) -> ContextId {
+pub(crate) async fn budget(conversations: &Conversations, tokens: u64) -> ContextId {
     let new = NewContext {
         token_budget: tokens,
         ..NewContext::named(Some("long"))
@@ -27,7 +27,12 @@ async fn budget(conversations: &Conversations, tokens: u64) -> ContextId {
 }
 
 /// Asks and answers, with as many tools in between.
-async fn talk(conversations: &Conversations, question: &str, tools: &[&str], answer: &str) {
+pub(crate) async fn talk(
+    conversations: &Conversations,
+    question: &str,
+    tools: &[&str],
+    answer: &str,
+) {
     let query = begin(conversations, question).await;
     let mut turn = 1;
     for result in tools {
@@ -61,7 +66,7 @@ async fn compact_told(
     conversations.compact(&plan, lines, &bytes()).await.unwrap()
 }
 
-fn text_of(messages: &[Message]) -> String {
+pub(crate) fn text_of(messages: &[Message]) -> String {
     let texts = messages.iter().map(|message| match message {
         Message::User { content }
         | Message::Tool { content, .. }
@@ -77,19 +82,19 @@ fn json(messages: &[Message]) -> Vec<String> {
     texts.collect()
 }
 
-async fn window(conversations: &Conversations) -> Vec<Message> {
+pub(crate) async fn window(conversations: &Conversations) -> Vec<Message> {
     conversations.window(&alice(), "long").await.unwrap()
 }
 
 /// Facts that are said in a conversation, by kind.
 #[derive(Debug, Clone)]
-struct Fact {
-    said: String,
+pub(crate) struct Fact {
+    pub(crate) said: String,
     /// What must be found again.
-    kept: String,
+    pub(crate) kept: String,
 }
 
-fn fact(kind: usize, n: usize) -> Fact {
+pub(crate) fn fact(kind: usize, n: usize) -> Fact {
     let said = |said: String, kept: String| Fact { said, kept };
     match kind {
         0 => {
@@ -116,7 +121,7 @@ fn fact(kind: usize, n: usize) -> Fact {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     /// A query with these facts in its question and its answer, and tools between them.
     Talk {
         asked: Vec<(usize, usize)>,
@@ -127,7 +132,7 @@ enum Step {
     Compact,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let facts = || prop::collection::vec((0..5_usize, 0..30_usize), 0..3);
     let talk = (facts(), facts(), 0..3_usize, 0..600_usize).prop_map(
         |(asked, answered, tools, filler)| Step::Talk {
@@ -140,7 +145,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(prop_oneof![4 => talk, 1 => Just(Step::Compact)], 1..40)
 }
 
-fn sentence(facts: &[(usize, usize)], filler: usize, said: &mut BTreeSet<String>) -> String {
+pub(crate) fn sentence(
+    facts: &[(usize, usize)],
+    filler: usize,
+    said: &mut BTreeSet<String>,
+) -> String {
     let mut text = String::from("Well then. ");
     for (kind, n) in facts {
         let fact = fact(*kind, *n);
@@ -153,7 +162,7 @@ fn sentence(facts: &[(usize, usize)], filler: usize, said: &mut BTreeSet<String>
 }
 
 /// As the turn loop does it: shortens where 90 % are reached, or something fell out.
-async fn compact_if_due(conversations: &Conversations, context: &ContextId) {
+pub(crate) async fn compact_if_due(conversations: &Conversations, context: &ContextId) {
     let state = conversations.show(&alice(), Some("long")).await.unwrap();
     if state.tokens_used * 100 >= state.token_budget * 90 {
         checked(conversations, context).await;
@@ -161,7 +170,10 @@ async fn compact_if_due(conversations: &Conversations, context: &ContextId) {
 }
 
 /// Shortens, and checks what must hold of any two conversations before and after.
-async fn checked(conversations: &Conversations, context: &ContextId) -> Option<Compaction> {
+pub(crate) async fn checked(
+    conversations: &Conversations,
+    context: &ContextId,
+) -> Option<Compaction> {
     let before = window(conversations).await;
     let originals = conversations.export(&alice(), Some("long")).await.unwrap();
     let done = compact(conversations, context).await;
@@ -384,7 +396,7 @@ async fn what_a_model_tells_takes_the_place_of_the_story_and_not_of_the_facts() 
     let context = budget(&conversations, 8_000).await;
     for n in 0..8 {
         let text = format!(
-            "We must read src/f{n}.rs, it takes {n} ms. {}",
+            "We must read src/f{n}.rs. It takes {n} ms. {}",
             "So. ".repeat(60)
         );
         talk(&conversations, &text, &[], &text).await;
@@ -618,103 +630,6 @@ async fn originals_are_read_by_their_number() {
         .await
         .unwrap_err();
     assert_eq!(error.to_string(), "there is no exchange `#9`");
-}
-
-/// A conversation like one about a project: what is asked, what tools are used, what comes of it.
-fn working_day(task: usize, n: usize) -> (String, String) {
-    let question = format!(
-        "Please look at src/service{task}/handler.rs once more (question {n}); requests take {} ms since \
-         the release of last week, and I would like to know which change has made them so slow.",
-        100 + task
-    );
-    let answer = format!(
-        "The time goes into `refresh_cache_{task}`, which is called for every request. \
-         We decided to call it once per worker {task} instead. It needs {} MB more, which is fine as \
-         far as the limits of the container go. To see it, run `cargo bench -p service{task}` before \
-         and after; the numbers should differ clearly. {}",
-        1000 + task,
-        "The rest of the request is spent in places that have not changed since then. ".repeat(4)
-    );
-    (question, answer)
-}
-
-/// Talks until a conversation was shortened ten times. A task takes some questions. Answers what
-/// was kept after each time, of what was said until then.
-async fn ten_rounds(questions_per_task: usize) -> Vec<(Compaction, usize, [f64; 5])> {
-    let disk = Disk::new().await;
-    let conversations = disk.open();
-    // About 16 000 tokens of a real model, which has four bytes to a token.
-    let context = budget(&conversations, 64_000).await;
-    let mut facts: BTreeSet<(&str, String)> = BTreeSet::new();
-    let mut table = Vec::new();
-    for n in 0.. {
-        let task = n / questions_per_task;
-        let (question, answer) = working_day(task, n);
-        talk(&conversations, &question, &[&"z".repeat(600)], &answer).await;
-        let decision = format!("We decided to call it once per worker {task} instead.");
-        facts.extend([
-            ("decision", decision),
-            ("file", format!("src/service{task}/handler.rs")),
-            ("symbol", format!("refresh_cache_{task}")),
-            ("command", format!("cargo bench -p service{task}")),
-            ("number", format!("{} ms", 100 + task)),
-            ("number", format!("{} MB", 1000 + task)),
-        ]);
-        let state = conversations.show(&alice(), Some("long")).await.unwrap();
-        if state.tokens_used * 10 >= state.token_budget * 9 {
-            let done = checked(&conversations, &context).await.unwrap();
-            let shown = text_of(&window(&conversations).await);
-            table.push((done, facts.len(), survival(&facts, &shown)));
-        }
-        if table.len() == 10 {
-            break;
-        }
-    }
-    table
-}
-
-fn print(title: &str, table: &[(Compaction, usize, [f64; 5])]) {
-    println!("\n{title}");
-    println!("round  facts  before  after  decision   file  symbol  command  number");
-    for (done, facts, kept) in table {
-        let [decision, file, symbol, command, number] = kept.map(|kept| format!("{kept:.0} %"));
-        println!(
-            "{:5}  {facts:5}  {:6}  {:5}  {decision:>8}  {file:>5}  {symbol:>6}  {command:>7}  {number:>6}",
-            done.count, done.before, done.after,
-        );
-    }
-}
-
-#[tokio::test]
-async fn facts_survive_ten_compactions() {
-    let table = ten_rounds(6).await;
-    print(
-        "facts that a model is still shown; a task takes six questions",
-        &table,
-    );
-    let (_, _, last) = table.last().unwrap();
-    assert_eq!(last.map(|kept| kept as u64), [100; 5]);
-    // There is a bound: where every sentence is a fact of its own, the latest are kept.
-    let table = ten_rounds(1).await;
-    print("the same where every question is a task of its own", &table);
-    let (_, _, first) = &table[0];
-    assert_eq!(first.map(|kept| kept as u64), [100; 5]);
-}
-
-/// The part of each kind that is shown, in hundredths.
-fn survival(facts: &BTreeSet<(&str, String)>, shown: &str) -> [f64; 5] {
-    ["decision", "file", "symbol", "command", "number"].map(|kind| {
-        let of_kind: Vec<&String> = facts
-            .iter()
-            .filter(|(of, _)| *of == kind)
-            .map(|(_, f)| f)
-            .collect();
-        let kept = of_kind
-            .iter()
-            .filter(|fact| shown.contains(fact.as_str()))
-            .count();
-        kept as f64 * 100.0 / of_kind.len() as f64
-    })
 }
 
 #[tokio::test]

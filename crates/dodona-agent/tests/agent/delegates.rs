@@ -93,16 +93,11 @@ fn endings_below(answer: &Answer) -> Vec<(String, String)> {
 #[tokio::test]
 async fn a_task_is_done_by_another_agent_on_a_path_of_its_own() {
     let talk = talk().await;
-    define(
-        &talk,
-        "scout",
-        &["tools.echo"],
-        "model_override = \"other\"",
-    );
+    define(&talk, "scout", &["kit.echo"], "model_override = \"other\"");
     talk.server
         .reply(asks_for(&[delegates("d1", "scout", "Find it.")]));
     talk.server
-        .reply(Reply::stream().tool_call("c1", "tools_echo", &[r#"{"text":"here"}"#]));
+        .reply(Reply::stream().tool_call("c1", "kit_echo", &[r#"{"text":"here"}"#]));
     talk.server.reply(Reply::text("It is here."));
     talk.server
         .reply(Reply::text("The scout says that it is here."));
@@ -114,7 +109,7 @@ async fn a_task_is_done_by_another_agent_on_a_path_of_its_own() {
         answer.error()
     );
     assert_eq!(answer.endings(), ["success"]);
-    let expected = ["agent", "agent.agent", "agent.scout", "agent.scout.tools"];
+    let expected = ["agent", "agent.agent", "agent.scout", "agent.scout.kit"];
     assert_eq!(paths(&answer), expected.map(str::to_owned).into());
 
     let requests = talk.server.requests();
@@ -122,7 +117,7 @@ async fn a_task_is_done_by_another_agent_on_a_path_of_its_own() {
     assert_eq!(system(&requests[1]), "You are scout of orchard.");
     assert_eq!(
         (&requests[1].body["model"], offered(&requests[1])),
-        (&json!("other-1"), vec!["tools_echo"])
+        (&json!("other-1"), vec!["kit_echo"])
     );
     assert_eq!(
         requests[1].body["messages"].as_array().unwrap().len(),
@@ -159,19 +154,14 @@ async fn a_task_is_done_by_another_agent_on_a_path_of_its_own() {
 #[tokio::test]
 async fn an_agent_that_tries_to_leave_its_scope_is_kept_in_it() {
     let talk = talk().await;
-    define(&talk, "scout", &["tools_echo", "agent_delegate"], "");
+    define(&talk, "scout", &["kit_echo", "agent_delegate"], "");
     // It would have more than the one that delegates to it.
-    define(
-        &talk,
-        "wide",
-        &["tools_echo", "tools_big", "tools_fail"],
-        "",
-    );
+    define(&talk, "wide", &["kit_echo", "kit_big", "kit_fail"], "");
     talk.server
         .reply(asks_for(&[delegates("d1", "scout", "Look around.")]));
     talk.server.reply(
         Reply::stream()
-            .tool_call("c1", "tools_big", &[r#"{"entries":3}"#])
+            .tool_call("c1", "kit_big", &[r#"{"entries":3}"#])
             .tool_call("c2", "tools_nothing", &["{}"])
             .tool_call(
                 "c3",
@@ -181,8 +171,8 @@ async fn an_agent_that_tries_to_leave_its_scope_is_kept_in_it() {
     );
     talk.server.reply(
         Reply::stream()
-            .tool_call("c1", "tools_big", &[r#"{"entries":3}"#])
-            .tool_call("c2", "tools_echo", &[r#"{"text":"this is allowed"}"#]),
+            .tool_call("c1", "kit_big", &[r#"{"entries":3}"#])
+            .tool_call("c2", "kit_echo", &[r#"{"text":"this is allowed"}"#]),
     );
     talk.server.reply(Reply::text("There is nothing."));
     talk.server.reply(Reply::text("I could not."));
@@ -190,19 +180,19 @@ async fn an_agent_that_tries_to_leave_its_scope_is_kept_in_it() {
     let answer = talk.ask("What is there?").await;
     assert_eq!(answer.text(), "No.", "{}", answer.error());
     let requests = talk.server.requests();
-    assert_eq!(offered(&requests[1]), ["agent_delegate", "tools_echo"]);
+    assert_eq!(offered(&requests[1]), ["agent_delegate", "kit_echo"]);
     assert_eq!(
         offered(&requests[2]),
-        ["tools_echo"],
+        ["kit_echo"],
         "no more than the one above it has"
     );
     let mut endings = endings_below(&answer);
     endings.sort();
     let expected = [
         ("agent_delegate", "success"),
-        ("tools_big", "denied"),
-        ("tools_big", "denied"),
-        ("tools_echo", "success"),
+        ("kit_big", "denied"),
+        ("kit_big", "denied"),
+        ("kit_echo", "success"),
         ("tools_nothing", "error"),
     ];
     assert_eq!(
@@ -211,16 +201,16 @@ async fn an_agent_that_tries_to_leave_its_scope_is_kept_in_it() {
     );
     let told = requests[4].body["messages"].to_string();
     assert!(
-        told.contains("the agent `scout` may not use `tools_big`"),
+        told.contains("the agent `scout` may not use `kit_big`"),
         "{told}"
     );
     assert!(
-        paths(&answer).contains("agent.scout.wide.tools"),
+        paths(&answer).contains("agent.scout.wide.kit"),
         "{:?}",
         paths(&answer)
     );
     assert!(
-        !paths(&answer).contains("agent.scout.tools"),
+        !paths(&answer).contains("agent.scout.kit"),
         "nothing ran there"
     );
 }
@@ -247,7 +237,7 @@ async fn what_cannot_be_delegated_is_told_to_the_model() {
         .reply(asks_for(&[delegates("d1", "scout", "Go round.")]));
     for _ in 0..2 {
         talk.server
-            .reply(Reply::stream().tool_call("c1", "tools_echo", &["{}"]));
+            .reply(Reply::stream().tool_call("c1", "kit_echo", &["{}"]));
     }
     talk.server.reply(Reply::text("It did not manage."));
     let answer = talk.ask("Go").await;
@@ -268,7 +258,7 @@ async fn what_cannot_be_delegated_is_told_to_the_model() {
 /// The main agent sends two scouts, which wait until somebody stops them.
 fn waiting_scouts(request: &SeenRequest) -> Reply {
     if system(request).starts_with("You are scout") {
-        return Reply::stream().tool_call("w1", "tools_wait", &["{}"]);
+        return Reply::stream().tool_call("w1", "kit_wait", &["{}"]);
     }
     match last(request)["role"] == "tool" {
         true => Reply::text("They were stopped."),
@@ -295,11 +285,11 @@ async fn until_running(talk: &Talk, path: &str, count: usize) {
 #[tokio::test]
 async fn agents_run_side_by_side_and_are_stopped_by_their_path() {
     let talk = talk().await;
-    define(&talk, "scout", &["tools_wait"], "");
+    define(&talk, "scout", &["kit_wait"], "");
     talk.server.respond_with(waiting_scouts);
     let asked = talk.ask("Send scouts");
     let stop = async {
-        until_running(&talk, "agent.scout.tools", 2).await;
+        until_running(&talk, "agent.scout.kit", 2).await;
         talk.call("hub.cancel", json!({ "path": "agent.scout" }))
             .await
             .unwrap()
@@ -311,24 +301,24 @@ async fn agents_run_side_by_side_and_are_stopped_by_their_path() {
     );
     assert_eq!(answer.text(), "They were stopped.");
     assert_eq!(answer.endings(), ["cancelled", "cancelled"]);
-    until_running(&talk, "agent.scout.tools", 0).await;
+    until_running(&talk, "agent.scout.kit", 0).await;
 }
 
 #[tokio::test]
 async fn a_cancelled_question_takes_its_agents_with_it() {
     let talk = talk().await;
-    define(&talk, "scout", &["tools_wait"], "");
+    define(&talk, "scout", &["kit_wait"], "");
     talk.server.respond_with(waiting_scouts);
     let asked = talk.ask("Send scouts");
     let stop = async {
-        until_running(&talk, "agent.scout.tools", 2).await;
+        until_running(&talk, "agent.scout.kit", 2).await;
         talk.call("hub.cancel", json!({ "path": "agent" }))
             .await
             .unwrap()
     };
     let (answer, _) = tokio::join!(asked, stop);
     assert_eq!(answer.status(), DoneStatus::Cancelled);
-    until_running(&talk, "agent.scout.tools", 0).await;
+    until_running(&talk, "agent.scout.kit", 0).await;
     let all = talk
         .call("agent.contexts", json!({ "all": true }))
         .await

@@ -237,7 +237,7 @@ async fn a_piece_that_comes_twice_does_no_harm() {
         assert_eq!(answer.text(), "Tick. Tick. Tock.");
         goes_on(&talk, "a text twice").await;
 
-        let call = Reply::stream().tool_call("c", "tools_echo", &[r#"{"text":"x"}"#]);
+        let call = Reply::stream().tool_call("c", "kit_echo", &[r#"{"text":"x"}"#]);
         talk.server.reply(call.step(Step::Repeat));
         if provider == Provider::OpenAi {
             talk.server.reply(Reply::text("I see."));
@@ -256,15 +256,15 @@ async fn whatever_becomes_of_a_tool_is_recorded_and_the_conversation_goes_on() {
     for provider in BOTH {
         let talk = talk(provider).await;
         let calls = [
-            ("fail", "tools_fail", "{}", "error"),
-            ("hang", "tools_hang", "{}", "timeout"),
-            ("panic", "tools_panic", "{}", "error"),
+            ("fail", "kit_fail", "{}", "error"),
+            ("hang", "kit_hang", "{}", "timeout"),
+            ("panic", "kit_panic", "{}", "error"),
             ("unknown", "nobody_knows", "{}", "error"),
-            ("type", "tools_echo", r#"{"text":7}"#, "error"),
-            ("missing", "tools_echo", "{}", "error"),
-            ("broken", "tools_echo", r#"{"text":"#, "error"),
-            ("list", "tools_echo", "[1]", "error"),
-            ("fine", "tools_echo", r#"{"text":"x"}"#, "success"),
+            ("type", "kit_echo", r#"{"text":7}"#, "error"),
+            ("missing", "kit_echo", "{}", "error"),
+            ("broken", "kit_echo", r#"{"text":"#, "error"),
+            ("list", "kit_echo", "[1]", "error"),
+            ("fine", "kit_echo", r#"{"text":"x"}"#, "success"),
         ];
         for (id, name, arguments, ending) in calls {
             talk.server

@@ -95,7 +95,7 @@ fn notify(message: &str) -> Notification {
 }
 
 fn calls_echo() -> ModelReply {
-    ModelReply::stream().tool_call("c1", "tools_echo", &[r#"{"text":"one"}"#])
+    ModelReply::stream().tool_call("c1", "kit_echo", &[r#"{"text":"one"}"#])
 }
 
 fn last_content(messages: &[Value]) -> &str {
@@ -162,7 +162,7 @@ async fn events_are_journaled_once_each_with_what_rules_would_see() {
     let talk = talk(Vec::new).await;
     talk.server.reply(calls_echo());
     talk.server
-        .reply(ModelReply::stream().tool_call("c2", "tools_fail", &["{}"]));
+        .reply(ModelReply::stream().tool_call("c2", "kit_fail", &["{}"]));
     talk.server.reply(ModelReply::text("Done."));
     talk.ask("Go").await;
     let events = talk.events("").await;
@@ -186,7 +186,7 @@ async fn events_are_journaled_once_each_with_what_rules_would_see() {
     );
     assert_eq!(events[1].payload["question"], "Go");
     let success = &events[4].payload;
-    assert_eq!(success["tool_name"], "tools_echo");
+    assert_eq!(success["tool_name"], "kit_echo");
     assert_eq!(success["arguments"]["text"], "one");
     assert_eq!(success["result"]["text"], "one");
     assert_eq!(success["snapshot"]["turn"]["iteration_count"], 1);
@@ -278,7 +278,11 @@ async fn what_is_preloaded_can_be_chosen_and_changed_and_cited() {
         || {
             vec![
                 Hook::inline::<point::PrePreload>(|preload| {
-                    assert_eq!(preload.requests[0].method.as_str(), "search.query");
+                    let asked = preload
+                        .requests
+                        .iter()
+                        .map(|request| request.method.as_str());
+                    assert_eq!(asked.collect::<Vec<_>>(), ["agent.seek", "search.query"]);
                     let params = json!({ "query": "apples", "limit": 1 });
                     let method = MethodName::new("search.query").unwrap();
                     let requests = vec![PreloadRequest { method, params }];
@@ -327,7 +331,7 @@ async fn tools_can_be_added_that_are_marked_as_such() {
                 description: Some("Says it again.".to_owned()),
             };
             Ok(Reply::edit(vec![
-                add("tools.echo"),
+                add("kit.echo"),
                 add("hub.calls"),
                 add("not.there"),
             ]))
@@ -340,7 +344,7 @@ async fn tools_can_be_added_that_are_marked_as_such() {
     let tools = body["tools"].as_array().unwrap();
     let find = |name: &str| tools.iter().find(|tool| tool["function"]["name"] == name);
     assert_eq!(
-        find("tools_echo").unwrap()["function"]["description"],
+        find("kit_echo").unwrap()["function"]["description"],
         "Says it again."
     );
     assert!(find("hub_calls").is_none() && find("not_there").is_none());
@@ -368,7 +372,7 @@ async fn a_request_can_be_changed_before_it_is_sent() {
                 append: vec![Message::User {
                     content: "Be brief.".to_owned(),
                 }],
-                tools: Some(vec!["tools_echo".to_owned()]),
+                tools: Some(vec!["kit_echo".to_owned()]),
                 ..ModelCallEdit::default()
             };
             edit.options.temperature = Some(0.5);
@@ -400,7 +404,7 @@ async fn what_a_model_said_can_be_changed_before_it_counts() {
                     text: None,
                     calls: Some(vec![ToolCall {
                         id: String::new(),
-                        name: "tools_echo".to_owned(),
+                        name: "kit_echo".to_owned(),
                         arguments: json!({ "text": "safe" }),
                     }]),
                 },
@@ -410,7 +414,7 @@ async fn what_a_model_said_can_be_changed_before_it_counts() {
     })
     .await;
     talk.server
-        .reply(ModelReply::stream().tool_call("c1", "tools_panic", &["{}"]));
+        .reply(ModelReply::stream().tool_call("c1", "kit_panic", &["{}"]));
     talk.server.reply(ModelReply::text("The secret is out."));
     let answer = talk.ask("Tell me").await;
     assert_eq!(answer.endings(), ["success"]);

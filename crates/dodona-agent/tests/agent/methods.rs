@@ -327,7 +327,8 @@ async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
             "agent.delegate",
             "agent.recall",
             "agent.remember",
-            "agent.result"
+            "agent.result",
+            "agent.seek"
         ]
     );
 }

@@ -74,7 +74,13 @@ async fn an_answer_quotes_the_project_and_cites_lines_that_stand_there() {
         .collect();
     // It searches, then reads what it quotes.
     called.dedup();
-    let steps = ["code.search", "vault.search", "thread.seek", "code.read"];
+    let steps = [
+        "code.search",
+        "vault.search",
+        "thread.seek",
+        "agent.seek",
+        "code.read",
+    ];
     assert_eq!(called, steps);
     let response = &data(&items, "AgentResponse")[0];
     let text = response["text"].as_str().unwrap();

@@ -1,11 +1,17 @@
 //! Queries once more: the same requests from what was recorded, and where they part.
 
-use dodona_proto::DoneStatus;
+use std::sync::{Arc, Mutex};
+
+use dodona_plugin::activation::Activating;
+use dodona_plugin::hooks::{Hook, Reply as HookReply, point};
+use dodona_plugin::{Contribution, Plugin, PluginContext};
+use dodona_proto::hook::{ModelCallEdit, ModelResponseEdit, Verdict};
+use dodona_proto::{DoneStatus, Message};
 use dodona_store::{Durability, Store, StoreOptions};
-use dodona_testkit::model_server::{Reply, SeenRequest};
+use dodona_testkit::model_server::{Gate, Reply, SeenRequest};
 use serde_json::{Value, json};
 
-use crate::talk::Talk;
+use crate::talk::{Setup, Talk};
 
 /// Says something else to each question, now and then after a tool or two.
 fn responder(request: &SeenRequest) -> Reply {
@@ -23,8 +29,8 @@ fn responder(request: &SeenRequest) -> Reply {
     if last["role"] != "tool" && number.is_multiple_of(3) {
         let text = format!(r#"{{"text":"part {number}"}}"#);
         return Reply::stream()
-            .tool_call("c1", "tools_echo", &[&text])
-            .tool_call("c2", "tools_big", &[r#"{"entries":200}"#]);
+            .tool_call("c1", "kit_echo", &[&text])
+            .tool_call("c2", "kit_big", &[r#"{"entries":200}"#]);
     }
     let rest = "The rest of it is as it was before, and nothing else has changed. ";
     Reply::text(&format!(
@@ -202,10 +208,10 @@ async fn a_trace_has_turns_tools_events_and_nothing_of_other_queries() {
     assert_eq!(turns.len(), 2);
     let calls = turns[0]["calls"].as_array().unwrap();
     let names: Vec<&Value> = calls.iter().map(|call| &call["name"]).collect();
-    assert_eq!(names, ["tools_echo", "tools_big"]);
+    assert_eq!(names, ["kit_echo", "kit_big"]);
     assert_eq!(
         (&calls[0]["ending"], &calls[0]["path"]),
-        (&json!("success"), &json!("agent.tools"))
+        (&json!("success"), &json!("agent.kit"))
     );
     assert!(calls[0]["duration_ms"].is_u64() && calls[1]["result_size"].as_u64().unwrap() > 100);
     assert!(turns[0]["usage"]["input_tokens"].as_u64().unwrap() > 0);
@@ -228,4 +234,163 @@ async fn a_trace_has_turns_tools_events_and_nothing_of_other_queries() {
         2
     );
     assert!(kinds.contains(&"tool.call.success"), "{kinds:?}");
+}
+
+#[derive(Clone, Default)]
+struct Moods {
+    /// What is added to a request.
+    adds: Arc<Mutex<String>>,
+    /// What is made of an answer.
+    says: Arc<Mutex<String>>,
+    /// Which tool is refused.
+    refuses: Arc<Mutex<String>>,
+}
+
+fn now(mood: &Arc<Mutex<String>>) -> String {
+    mood.lock().unwrap().clone()
+}
+
+fn set(mood: &Arc<Mutex<String>>, to: &str) {
+    *mood.lock().unwrap() = to.to_owned();
+}
+
+/// Changes requests, answers and what tools may do, as it is told.
+struct Moody(Moods);
+
+impl Plugin for Moody {
+    fn name(&self) -> &'static str {
+        "moody"
+    }
+
+    fn version(&self) -> &'static str {
+        "1.0.0"
+    }
+
+    fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
+        let Moods {
+            adds,
+            says,
+            refuses,
+        } = self.0.clone();
+        let adds = Hook::inline::<point::PreLlmCall>(move |_| {
+            let content = now(&adds);
+            Ok(HookReply::edit(ModelCallEdit {
+                append: vec![Message::User { content }],
+                ..ModelCallEdit::default()
+            }))
+        });
+        let says = Hook::inline::<point::PostLlmResponse>(move |said| {
+            Ok(HookReply::edit(ModelResponseEdit {
+                text: Some(format!("{}{}", said.text, now(&says))),
+                calls: None,
+            }))
+        });
+        let refuses = Hook::inline::<point::PreToolExecute>(move |call| {
+            Ok(match call.tool_name == now(&refuses) {
+                true => HookReply::edit(Verdict::Deny("not in this mood".to_owned())),
+                false => HookReply::none(),
+            })
+        });
+        let hooks = [adds, says, refuses];
+        Box::pin(async move {
+            Ok(hooks
+                .into_iter()
+                .fold(Contribution::new(), Contribution::hook))
+        })
+    }
+}
+
+/// Asks for a tool once, where the question wants one; whatever plugins added.
+fn once(request: &SeenRequest) -> Reply {
+    let messages = request.body["messages"].as_array().unwrap();
+    let wants = messages.iter().any(|message| {
+        message["content"]
+            .as_str()
+            .unwrap_or_default()
+            .starts_with("Question 3")
+    });
+    match wants && messages.iter().all(|message| message["role"] != "tool") {
+        true => Reply::stream().tool_call("c1", "kit_echo", &[r#"{"text":"part 3"}"#]),
+        false => Reply::text("It is there."),
+    }
+}
+
+#[tokio::test]
+async fn what_plugins_would_do_otherwise_is_named() {
+    let moods = Moods::default();
+    set(&moods.adds, "Be kind.");
+    set(&moods.says, " So be it.");
+    let setup = Setup {
+        plugins: vec![Arc::new(Moody(moods.clone()))],
+        ..Setup::default()
+    };
+    let talk = Talk::set_up(setup, |_| {}).await;
+    talk.server.respond_with(once);
+    let query = ask(&talk, 3).await;
+    let asked = talk.server.requests().len();
+    let named = async |what: &str| {
+        let divergence = replay(&talk, &query).await["divergence"].clone();
+        assert_eq!(
+            (&divergence["turn"], &divergence["what"]),
+            (&json!(1), &json!(what))
+        );
+    };
+    assert_eq!(replay(&talk, &query).await["divergence"], Value::Null);
+    set(&moods.adds, "Be brief.");
+    named("plugins make another request: message 2 (user) is another one").await;
+    set(&moods.adds, "Be kind.");
+    set(&moods.says, " Amen.");
+    named("plugins make something else of the model's answer").await;
+    set(&moods.says, " So be it.");
+    set(&moods.refuses, "kit_echo");
+    named("the plugin `moody` refuses the tool `kit_echo`: not in this mood").await;
+    set(&moods.refuses, "");
+    assert_eq!(replay(&talk, &query).await["divergence"], Value::Null);
+    assert_eq!(talk.server.requests().len(), asked, "no model was asked");
+    // What they did in a replay is not what they did in the query.
+    let trace = talk
+        .call("agent.trace", json!({ "query_id": query }))
+        .await
+        .unwrap();
+    let runs = trace["hooks"].as_array().unwrap();
+    assert_eq!(runs.len(), 4, "two for each of two turns: {runs:#?}");
+}
+
+#[tokio::test]
+async fn a_trace_has_the_hooks_of_its_own_query_only() {
+    let moods = Moods::default();
+    set(&moods.adds, "Be kind.");
+    let setup = Setup {
+        plugins: vec![Arc::new(Moody(moods))],
+        ..Setup::default()
+    };
+    let talk = Talk::set_up(setup, |_| {}).await;
+    for name in ["one", "two"] {
+        talk.call("agent.create", json!({ "name": name }))
+            .await
+            .unwrap();
+    }
+    // Both are asked before either is answered.
+    let gate = Gate::new();
+    let waits = gate.clone();
+    talk.server
+        .respond_with(move |request| once(request).wait(&waits));
+    let ask = |context: &str| {
+        talk.ask_with(json!({ "message": "Question 1, is it so?", "context_id": context }))
+    };
+    let open = async {
+        talk.server.until_requests(2).await;
+        gate.open();
+    };
+    let (one, two, ()) = tokio::join!(ask("one"), ask("two"), open);
+    for answer in [one, two] {
+        let query = answer.response()["query_id"].clone();
+        let trace = talk
+            .call("agent.trace", json!({ "query_id": &query }))
+            .await
+            .unwrap();
+        let runs = trace["hooks"].as_array().unwrap();
+        assert_eq!(runs.len(), 2, "{runs:#?}");
+        assert!(runs.iter().all(|run| run["query"] == query), "{runs:#?}");
+    }
 }

@@ -39,10 +39,10 @@ async fn a_question_meets_every_hook_of_the_example() {
         Reply::stream()
             .tool_call(
                 "c1",
-                "tools_echo",
+                "kit_echo",
                 &[r#"{"text":"ask ann@example.org first"}"#],
             )
-            .tool_call("c2", "tools_echo", &[r#"{"text":"archive/1999.md"}"#]),
+            .tool_call("c2", "kit_echo", &[r#"{"text":"archive/1999.md"}"#]),
     );
     talk.server.reply(Reply::text("Done."));
     let answer = talk.ask("Who knows?").await;
@@ -80,7 +80,7 @@ async fn the_setting_of_the_example_is_each_users_own_and_holds_at_once() {
     let talk = talk().await;
     let mine = json!({"plugin": "steward", "setting": "closed_folder", "value": "drafts"});
     talk.call("plugins.set", mine).await.unwrap();
-    let touch = async |path: &str| talk.call("tools.echo", json!({"text": path})).await;
+    let touch = async |path: &str| talk.call("kit.echo", json!({"text": path})).await;
     let error = touch("drafts/1.md").await.unwrap_err();
     assert!(error.message.contains("the folder `drafts` is closed"));
     assert!(touch("archive/1.md").await.is_ok());

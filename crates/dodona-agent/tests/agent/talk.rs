@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_agent::{AgentOptions, AgentPlugin};
+use dodona_agent::AgentOptions;
 use dodona_hub::{CallStream, Hub, HubConfig, Request};
 use dodona_llm::{ModelConfig, Models, Provider};
 use dodona_plugin::activation::Activating;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Tools of every temper.
-struct Tools;
+struct Kit;
 
 #[derive(Deserialize, JsonSchema)]
 struct Echo {
@@ -47,16 +47,16 @@ struct Entries {
     entries: Vec<String>,
 }
 
-#[plugin(name = "tools")]
-impl Tools {
+#[plugin(name = "kit")]
+impl Kit {
     /// Says it back.
-    #[method(scope = "tools:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta"))]
     async fn echo(&self, _ctx: &CallCtx, p: Echo) -> Result<Said, CallError> {
         Ok(Said { text: p.text })
     }
 
     /// Says a lot.
-    #[method(scope = "tools:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta"))]
     async fn big(&self, _ctx: &CallCtx, p: Big) -> Result<Entries, CallError> {
         let entries = (0..p.entries).map(|n| format!("entry number {n} of many"));
         Ok(Entries {
@@ -65,19 +65,19 @@ impl Tools {
     }
 
     /// Never works.
-    #[method(scope = "tools:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta"))]
     async fn fail(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
-        Err(CallError::plugin("tools.broken", "the tool is broken"))
+        Err(CallError::plugin("kit.broken", "the tool is broken"))
     }
 
     /// Never ends.
-    #[method(scope = "tools:use", tool(category = "meta"), timeout_ms = 50)]
+    #[method(scope = "kit:use", tool(category = "meta"), timeout_ms = 50)]
     async fn hang(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
         std::future::pending().await
     }
 
     /// Waits long.
-    #[method(scope = "tools:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta"))]
     async fn wait(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
         tokio::time::sleep(Duration::from_secs(600)).await;
         Ok(Said {
@@ -86,17 +86,17 @@ impl Tools {
     }
 
     /// Loses its head.
-    #[method(scope = "tools:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta"))]
     async fn panic(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
         panic!("a tool that panics")
     }
 }
 
-struct ToolsPlugin;
+struct KitPlugin;
 
-impl Plugin for ToolsPlugin {
+impl Plugin for KitPlugin {
     fn name(&self) -> &'static str {
-        "tools"
+        "kit"
     }
 
     fn version(&self) -> &'static str {
@@ -104,7 +104,7 @@ impl Plugin for ToolsPlugin {
     }
 
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
-        Box::pin(async { Ok(Contribution::new().methods(Arc::new(Tools).plugin_methods()?)) })
+        Box::pin(async { Ok(Contribution::new().methods(Arc::new(Kit).plugin_methods()?)) })
     }
 }
 
@@ -203,6 +203,27 @@ impl Talk {
 
     pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
         self.hub.call(self.request(method, params)).await
+    }
+
+    /// The same by somebody else, in a project of his own.
+    pub(crate) async fn call_as(
+        &self,
+        user: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, CallError> {
+        let root = self.folder.path().join(user);
+        std::fs::create_dir_all(&root).unwrap();
+        let by =
+            |method: &str, params| Request::new(dodona_testkit::principal(user), method, params);
+        let register = by("hub.register_project", json!({ "root": root }));
+        let project: Project =
+            serde_json::from_value(self.hub.call(register).await.unwrap()).unwrap();
+        let request = Request {
+            project: Some(project.id),
+            ..by(method, params)
+        };
+        self.hub.call(request).await
     }
 
     fn request(&self, method: &str, params: Value) -> Request {
@@ -327,8 +348,8 @@ async fn start(
     more: &[Arc<dyn Plugin>],
 ) -> (Hub, Project) {
     let mut plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
-    plugins.push(Arc::new(AgentPlugin::new(options.clone())) as Arc<dyn Plugin>);
-    plugins.push(Arc::new(ToolsPlugin));
+    plugins.extend(dodona_agent::plugins(options.clone()));
+    plugins.push(Arc::new(KitPlugin));
     plugins.extend(more.iter().cloned());
     let hub = Hub::start(&folder.path().join("data"), config.clone(), plugins)
         .await

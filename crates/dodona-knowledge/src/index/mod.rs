@@ -171,6 +171,7 @@ impl Search {
         let elsewhere = match p.source.kind {
             SourceKind::Thread => Some("thread.resolve"),
             SourceKind::Web => Some("web.resolve"),
+            SourceKind::Context => Some("agent.resolve"),
             _ => None,
         };
         if let Some(method) = elsewhere {

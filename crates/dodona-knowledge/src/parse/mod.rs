@@ -108,7 +108,11 @@ pub(crate) fn parse(path: &str, text: &str) -> Parsed {
             title: file_name(path).to_owned(),
             ..code::parse(&extension(path), text)
         },
-        SourceKind::Text | SourceKind::Commit | SourceKind::Thread | SourceKind::Web => Parsed {
+        SourceKind::Text
+        | SourceKind::Commit
+        | SourceKind::Thread
+        | SourceKind::Web
+        | SourceKind::Context => Parsed {
             title: file_name(path).to_owned(),
             chunks: window::chunks(&Lines::new(text)),
             ..Parsed::default()

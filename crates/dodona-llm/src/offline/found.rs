@@ -41,6 +41,8 @@ impl Found {
             Wish::Reasons if self.is_commit() => 1.5,
             Wish::Reasons if words::gives_reasons(&self.text) => 1.3,
             Wish::Reasons => 1.0,
+            Wish::Decision if self.is_memory() => 2.0,
+            Wish::Decision => 1.0,
         }
     }
 
@@ -61,7 +63,7 @@ impl Found {
             || ["#[test]", "::test]", "def test_"]
                 .iter()
                 .any(|mark| self.text.contains(mark));
-        let is_prose = self.path.ends_with(".md") || self.path.starts_with("thread:");
+        let is_prose = self.path.ends_with(".md") || self.is_memory();
         match (is_test, is_prose) {
             (true, _) => 0.4,
             (false, true) => 1.3,
@@ -78,6 +80,8 @@ pub(super) enum Wish {
     Definition(Vec<String>),
     /// Why something is as it is.
     Reasons,
+    /// What was decided.
+    Decision,
 }
 
 impl Wish {
@@ -85,6 +89,7 @@ impl Wish {
         match words::asked_what(question) {
             Some(term) => Self::Definition(term),
             None if words::asks_for_reasons(question) => Self::Reasons,
+            None if words::asks_for_decisions(question) => Self::Decision,
             None => Self::Anything,
         }
     }
@@ -110,9 +115,17 @@ impl Lines {
 }
 
 impl Found {
-    /// Whether it can be read as a file: neither the message of a commit nor an entry of a thread.
+    /// Whether it can be read as a file: neither the message of a commit, nor an entry of a thread, nor
+    /// something of a conversation.
     pub(super) fn is_file(&self) -> bool {
-        !["commit:", "thread:"]
+        !["commit:", "thread:", "context:"]
+            .iter()
+            .any(|kind| self.path.starts_with(kind))
+    }
+
+    /// Whether it is something that was said: in a thread or in a conversation.
+    fn is_memory(&self) -> bool {
+        ["thread:", "context:"]
             .iter()
             .any(|kind| self.path.starts_with(kind))
     }
@@ -312,6 +325,31 @@ mod tests {
             first("What is the hook registry?", &passages),
             "docs/words.md"
         );
+    }
+
+    #[test]
+    fn what_was_decided_is_told_by_what_was_said() {
+        let passages = [
+            (
+                "docs/tokens.md",
+                "Refresh tokens",
+                "Refresh tokens are long-lived tokens of which we had some.",
+            ),
+            (
+                "context:0198#decision-1",
+                "",
+                "We dropped the refresh tokens: no shared store at the edge.",
+            ),
+        ];
+        for (question, path) in [
+            (
+                "What did we decide about refresh tokens?",
+                "context:0198#decision-1",
+            ),
+            ("What are refresh tokens?", "docs/tokens.md"),
+        ] {
+            assert_eq!(first(question, &passages), path, "{question}");
+        }
     }
 
     #[test]

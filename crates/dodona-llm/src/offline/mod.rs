@@ -17,7 +17,7 @@ use excerpt::Span;
 use found::{Found, Wish};
 
 /// The searches it knows how to ask, in the order it asks them.
-const SEARCHES: &[&str] = &["code_search", "vault_search", "thread_seek"];
+const SEARCHES: &[&str] = &["code_search", "vault_search", "thread_seek", "agent_seek"];
 
 /// The search for reasons, which are told where something was changed.
 const HISTORY: &str = "code_log";

@@ -31,6 +31,21 @@ pub(super) fn asks_for_reasons(question: &str) -> bool {
     split(question).any(|word| matches!(word.as_str(), "why" | "when" | "who" | "reason"))
 }
 
+/// Whether a question is about what was decided or said before.
+pub(super) fn asks_for_decisions(question: &str) -> bool {
+    let asks = [
+        "agree",
+        "agreed",
+        "decide",
+        "decided",
+        "decision",
+        "decisions",
+        "settle",
+        "settled",
+    ];
+    split(question).any(|word| asks.contains(&word.as_str()))
+}
+
 /// What a question wants to have explained: `the journal` of "What is the journal?".
 pub(super) fn asked_what(question: &str) -> Option<Vec<String>> {
     let mut words: Vec<String> = split(question).collect();

@@ -79,6 +79,9 @@ pub struct Passage {
 pub struct SystemPrompt {
     /// Of which conversation; none where nothing has been said yet.
     pub context_id: Option<String>,
+    /// For which query, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_id: Option<String>,
     /// Whose.
     pub user: UserId,
     /// About which project.

@@ -27,7 +27,11 @@ pub(crate) fn hooks(live: &Arc<Live>) -> [Hook; 6] {
         tool_end(live),
         session_end(live),
     ]
-    .map(|hook| hook.named("rules").priority(PRIORITY).timeout(PATIENCE))
+    .map(|hook| {
+        // What fired is logged and counts for cooldowns: the past is asked by `rules.again`.
+        let hook = hook.named("rules").priority(PRIORITY);
+        hook.timeout(PATIENCE).live()
+    })
 }
 
 fn query_received(live: &Arc<Live>) -> Hook {

@@ -7,4 +7,4 @@ mod run;
 
 pub(crate) use book::Rulebook;
 pub(crate) use hooks::hooks;
-pub(crate) use run::{Live, Whose};
+pub(crate) use run::{DECIDED, Live, Whose};

@@ -22,7 +22,7 @@ use crate::load::{Library, RuleSet};
 use crate::replay::{Replay, Step};
 
 /// How many pages wait for the rules: one is read while another is being worked on.
-const AHEAD: usize = 2;
+pub(super) const AHEAD: usize = 2;
 
 /// After how many events it is told how far things are.
 const TELL_AFTER: u64 = 50_000;
@@ -101,7 +101,7 @@ fn refused(problems: &[crate::Problem]) -> CallError {
 }
 
 /// Reads the journal page by page. Memory holds a few pages, whatever there is.
-async fn feed(
+pub(super) async fn feed(
     bench: &Workbench,
     ctx: &CallCtx,
     filter: EventFilter,

@@ -1,5 +1,6 @@
 //! The methods for people who write rules: tests, explanations, backtests, a check-up.
 
+mod again;
 mod backtest;
 mod changed;
 mod doctor;
@@ -23,6 +24,7 @@ use crate::load::{ProjectRules, RuleSet};
 use crate::replay::Setup;
 use crate::schema::rule_schema;
 
+use again::{Again, AgainParams};
 use backtest::BacktestParams;
 use doctor::CheckUp;
 use explain::{ExplainParams, Explained};
@@ -71,6 +73,13 @@ impl Workbench {
         out: Emitter<Backtest>,
     ) -> Result<(), CallError> {
         out.send(backtest::run(self, ctx, p).await?).await
+    }
+
+    /// Asks the rules of now about a query that was, and names the first thing that they would not do
+    /// as they did. Nothing is changed or delivered.
+    #[method(scope = "rules:read", timeout_ms = 600_000)]
+    async fn again(&self, ctx: &CallCtx, p: AgainParams) -> Result<Again, CallError> {
+        again::run(self, ctx, p).await
     }
 
     /// Names rules that are broken, never ran, can never fire, fail, or whose tests do not pass.

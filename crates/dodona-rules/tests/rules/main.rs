@@ -6,6 +6,7 @@
 )]
 
 mod actions;
+mod again;
 mod bundled;
 mod desk;
 mod earlier;

@@ -86,6 +86,7 @@ struct Shown {
     system: String,
     messages: Vec<Value>,
     tools: Vec<Tool>,
+    tools_known: u64,
     tokens: Tokens,
 }
 
@@ -101,6 +102,7 @@ struct Tokens {
     system: u64,
     messages: u64,
     tools: u64,
+    tools_saved: u64,
     total: u64,
 }
 
@@ -117,6 +119,12 @@ pub(super) fn text(shown: Value, paint: Paint) -> Result<String, Failure> {
     heading(&mut text, paint, "tools", tokens.tools);
     for tool in &shown.tools {
         tool_text(tool, paint, &mut text);
+    }
+    if tokens.tools_saved > 0 {
+        let (known, saved) = (shown.tools_known, tokens.tools_saved);
+        let line =
+            format!("{known} tools in all; {saved} tokens saved by not telling of the others");
+        let _ = writeln!(text, "{}", paint.dim(line));
     }
     heading(&mut text, paint, "messages", tokens.messages);
     for message in &shown.messages {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::layout;
 use crate::paint::{Paint, harmless};
 use crate::shell::Shell;
 
@@ -86,6 +87,16 @@ pub(super) fn place(source: &Source) -> String {
             format!("thread {}", harmless(entry))
         }
         SourceKind::Web => harmless(&source.path).into_owned(),
+        SourceKind::Context => {
+            let path = source.path.trim_start_matches("context:");
+            let (id, place) = path.split_once('#').unwrap_or((path, ""));
+            let id = layout::short_id(id);
+            // The title says what it is and when; an exchange has a number by which it is read.
+            match place.parse::<u64>() {
+                Ok(number) => format!("conversation {id} #{number}"),
+                Err(_) => format!("conversation {id}"),
+            }
+        }
         _ => format!(
             "{}:{}-{}",
             harmless(&source.path),

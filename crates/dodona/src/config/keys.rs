@@ -228,6 +228,11 @@ pub(super) const KEYS: &[Key] = {
             "how long a tool may take that says nothing about it",
         ),
         user(
+            "agent.tools_limit",
+            Within(1..=10_000, |s| &mut s.agent.tools_limit),
+            "how many tools a model is told of at once; where there are more it is told of a few and of `tools.search`, which finds the others, see [agents](agents.md#many-tools)",
+        ),
+        user(
             "agent.preload",
             Within(0..=20, |s| &mut s.agent.preload),
             "how many passages are looked up for a question before a model is asked; the offline model looks for itself",

@@ -95,6 +95,8 @@ pub(crate) struct AgentSettings {
     pub(crate) token_budget: u32,
     /// How long a tool may take.
     pub(crate) tool_timeout: Duration,
+    /// How many tools a model is told of at once.
+    pub(crate) tools_limit: u32,
     /// How many passages are looked up for a question.
     pub(crate) preload: u32,
     /// How many turns stay as they are when a conversation is shortened.
@@ -110,6 +112,7 @@ impl Default for AgentSettings {
         let AgentOptions {
             max_turns,
             tool_timeout,
+            tools_limit,
             preload,
             keep_turns,
             session_idle,
@@ -120,6 +123,7 @@ impl Default for AgentSettings {
             max_turns,
             token_budget: u32::try_from(DEFAULT_TOKEN_BUDGET).unwrap_or(u32::MAX),
             tool_timeout,
+            tools_limit: u32::try_from(tools_limit).unwrap_or(u32::MAX),
             preload,
             keep_turns,
             summarizer: None,

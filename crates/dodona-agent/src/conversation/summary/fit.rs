@@ -4,15 +4,15 @@ use super::super::count::Counter;
 use super::{LineKind, SummaryLine, sort, tokens};
 
 /// What the introduction and the headings may take, of which there are eight at most.
-pub(in super::super) const FRAME: u64 = 80;
+pub(in super::super) const FRAME: u64 = 110;
 
 /// Who is given room, in which order, and which part of it, in sixteenths. What one does not need
 /// is for the next round, in which all are asked again in the same order.
 const SHARES: &[(&[LineKind], u64)] = &[
     (&[LineKind::Pinned], 16),
-    (&[LineKind::Decision], 4),
+    (&[LineKind::Decision], 5),
     (&[LineKind::Command], 2),
-    (&[LineKind::Number], 2),
+    (&[LineKind::Number], 3),
     (&[LineKind::File], 2),
     (&[LineKind::Symbol], 2),
     (
@@ -23,7 +23,7 @@ const SHARES: &[(&[LineKind], u64)] = &[
             LineKind::Said,
             LineKind::Did,
         ],
-        4,
+        2,
     ),
 ];
 

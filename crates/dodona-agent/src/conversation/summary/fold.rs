@@ -73,14 +73,35 @@ fn of_exchange(exchange: &OracleExchange) -> Vec<SummaryLine> {
             }
         }
     }
-    for text in facts::decisions(&exchange.content) {
+    lines.extend(facts_of(exchange));
+    lines.retain(|line| !line.text.is_empty());
+    lines
+}
+
+/// What of an exchange must outlive it. A number that stands in a decision is told there.
+pub(in super::super) fn facts_of(exchange: &OracleExchange) -> Vec<SummaryLine> {
+    let mut lines = Vec::new();
+    if exchange.role == ExchangeRole::Tool {
+        return lines;
+    }
+    let mut add = |kind, text: &str| lines.push(SummaryLine::new(kind, one_line(text, LONGEST)));
+    let decisions = facts::decisions(&exchange.content);
+    for text in &decisions {
         add(LineKind::Decision, text);
     }
     for text in facts::commands(&exchange.content) {
         add(LineKind::Command, text);
     }
+    let told = |number: &String| {
+        let whole = decisions
+            .iter()
+            .filter(|text| text.chars().count() <= LONGEST);
+        whole.clone().any(|text| text.contains(number.as_str()))
+    };
     for text in facts::numbers(&exchange.content) {
-        add(LineKind::Number, &text);
+        if !told(&text) {
+            add(LineKind::Number, &text);
+        }
     }
     for name in &exchange.mentioned_files {
         add(LineKind::File, name);

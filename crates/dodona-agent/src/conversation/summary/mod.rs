@@ -21,7 +21,7 @@ use super::id::ExchangeId;
 use super::rows;
 
 pub(super) use fit::{FRAME, fit, fit_tokens};
-pub(super) use fold::{fold, one_line};
+pub(super) use fold::{facts_of, fold, one_line};
 pub(super) use units::turns;
 
 /// The longest text of a line, in characters.
@@ -35,7 +35,8 @@ const MOST_ORIGINS: usize = 8;
 
 /// What begins the message by which a model reads a summary.
 const INTRODUCTION: &str = "What this conversation had before the messages below, shortened; \
-    #7 is the exchange that a line comes from.";
+    #7 is the exchange that a line comes from, and `agent_recall` reads it. `agent_seek` finds what \
+    is not here.";
 
 /// The same where there is nothing but what was pinned.
 const PINNED_ONLY: &str = "What must be kept in mind in this conversation:";

@@ -8,11 +8,12 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use dodona_proto::ExitKind;
 use serde_json::{Value, json};
 
 use super::form::tell;
+use super::search;
 use crate::failure::Failure;
 use crate::layout;
 use crate::paint::Paint;
@@ -26,6 +27,8 @@ Examples:
   dodona contexts new login --budget 32000
   dodona contexts compact                     fold all but the last turns into a summary
   dodona contexts pin \"Alice signs releases\"  keep it word for word
+  dodona contexts remember \"We use JWT\"      a decision; later conversations find it too
+  dodona contexts seek \"refresh tokens\"      what was decided and said about it, in any of them
   dodona contexts rewind 3fa9c2d4             take back from an exchange on
   dodona contexts fork --at 3fa9c2d4 --name other-way
   dodona contexts export login > login.json
@@ -37,7 +40,7 @@ of it, as `dodona contexts show` prints them.";
 /// The largest document that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Conversations: list, show, shorten, pin, begin, close, fork, rewind, export and import them
+/// Conversations: list, show, search, shorten, begin, close, fork, rewind, export and import them
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Contexts {
@@ -107,6 +110,31 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Remember a decision, a fact or a preference; later conversations find it too
+    Remember {
+        /// The thing, in a sentence
+        text: String,
+        /// What sort of thing it is
+        #[arg(long, default_value = "decision")]
+        kind: Kind,
+        /// In which conversation
+        #[arg(long, default_value = "default")]
+        context: String,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find what was decided, remembered, pinned or said in the project's conversations
+    Seek {
+        /// A question, or words
+        query: String,
+        /// How many at most
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
+        limit: u32,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
     /// Copy a conversation up to an exchange and print the copy's id
     Fork {
         /// Which one
@@ -155,6 +183,24 @@ enum Command {
     },
 }
 
+/// What sort of thing is remembered.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    Decision,
+    Fact,
+    Preference,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Decision => "decision",
+            Self::Fact => "fact",
+            Self::Preference => "preference",
+        }
+    }
+}
+
 impl Contexts {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let session = shell.session_in_project().await?;
@@ -172,6 +218,7 @@ impl Command {
         match self.json() {
             // What a list holds is the list.
             true if method == "agent.contexts" => Ok(format!("{}\n", answer["contexts"])),
+            true if method == "agent.seek" => Ok(format!("{}\n", answer["passages"])),
             true => Ok(format!("{answer}\n")),
             false => self.text(answer),
         }
@@ -198,6 +245,20 @@ impl Command {
                 let context = Some(context).filter(|context| *context != "default");
                 let params = json!({ "text": text, "release": release, "context_id": context });
                 ("agent.pin", params)
+            }
+            Self::Remember {
+                text,
+                kind,
+                context,
+                ..
+            } => {
+                let context = Some(context).filter(|context| *context != "default");
+                let kind = kind.as_str();
+                let params = json!({ "kind": kind, "text": text, "context_id": context });
+                ("agent.remember", params)
+            }
+            Self::Seek { query, limit, .. } => {
+                ("agent.seek", json!({ "query": query, "limit": limit }))
             }
             Self::Fork {
                 context, at, name, ..
@@ -227,6 +288,8 @@ impl Command {
             | Self::Close { json, .. }
             | Self::Compact { json, .. }
             | Self::Pin { json, .. }
+            | Self::Remember { json, .. }
+            | Self::Seek { json, .. }
             | Self::Fork { json, .. }
             | Self::Rewind { json, .. }
             | Self::Export { json, .. }
@@ -247,6 +310,11 @@ impl Command {
             Self::Close { context, .. } => format!("closed {context}\n"),
             Self::Compact { .. } => summary::compacted(&read(answer)?),
             Self::Pin { .. } => summary::pinned(&read(answer)?),
+            Self::Remember { .. } => match answer["added"].as_bool() {
+                Some(true) => "remembered\n".to_owned(),
+                _ => "it was remembered already\n".to_owned(),
+            },
+            Self::Seek { .. } => search::show(read(answer)?, false),
             Self::Rewind { .. } => match answer["exchanges"].as_u64() {
                 Some(1) => "took back 1 exchange\n".to_owned(),
                 count => format!("took back {} exchanges\n", count.unwrap_or_default()),

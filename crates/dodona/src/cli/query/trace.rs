@@ -32,6 +32,9 @@ struct Turn {
     messages: usize,
     text: String,
     calls: Vec<Call>,
+    tools_told: u64,
+    tools_known: u64,
+    tokens_saved: u64,
     usage: Usage,
     cost_micros: Option<u64>,
 }
@@ -115,14 +118,19 @@ fn turn_line(turn: &Turn, start: Timestamp, paint: Paint) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with four decimals")]
     let cost = cost.map(|cost| format!(" · ${:.4}", cost as f64 / 1e6));
     let said = layout::cut(&one_line(&turn.text), 0, Some(LONGEST / 2));
+    let tools = (turn.tokens_saved > 0).then(|| {
+        let (told, known, saved) = (turn.tools_told, turn.tools_known, turn.tokens_saved);
+        format!(" · told of {told} of {known} tools, {saved} tokens saved")
+    });
     format!(
-        "{}  {:>7}  {} messages · {} read, {} written{}  {said}\n",
+        "{}  {:>7}  {} messages · {} read, {} written{}{}  {said}\n",
         paint.heading(format!("turn {}", turn.turn)),
         after(start, turn.at),
         turn.messages,
         turn.usage.input_tokens,
         turn.usage.output_tokens,
         cost.unwrap_or_default(),
+        tools.unwrap_or_default(),
     )
 }
 

@@ -1,9 +1,14 @@
 //! `agent.replay`: a query once more, against what was recorded of it.
 //!
-//! The requests are made again, by the code and the settings of now, from the conversation as it
-//! was then. The recorded model knows the answers to the requests that were sent then, and to no
-//! others; tools are not run, what they answered is part of the conversation. Nothing is stored and
-//! nothing is told to plugins, but for those that have a say in the prompt and the tools.
+//! The loop is gone through again, by the code, the settings, the plugins and the rules of now, from
+//! the conversation as it was then: each request is made, shown to the plugins that may change it and
+//! put to the recorded model, which knows the answers to the requests that were sent then and to no
+//! others; its answer is shown to plugins, and the tools it asks for are shown to the gates. Tools are
+//! not run: what they answered is part of the conversation. What rules decided is asked of them, with
+//! the state and at the times of then. Nothing is stored, done or delivered.
+
+mod plugins;
+mod rules;
 
 use dodona_llm::{
     Exchange, Finish, Model, ModelEvent, ModelOptions, ModelRequest, Recorded, Recording,
@@ -14,9 +19,10 @@ use dodona_proto::{Message, ToolCall};
 use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::chat::{Frame, Role};
+use crate::chat::{Frame, HeardAnswer, Role};
 use crate::conversation::{DEFAULT_AGENT, Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,6 +46,9 @@ pub(crate) struct ReplayResult {
     divergence: Option<Divergence>,
     /// The answer, if the replay came to it.
     answer: Option<String>,
+    /// Rules that could not be asked again about all of it, because the journal does not have what
+    /// they read.
+    not_asked: Vec<String>,
 }
 
 /// Where a replay is no longer what was recorded.
@@ -72,15 +81,21 @@ pub(crate) async fn replay(
         replayed: 0,
         divergence: None,
         answer: None,
+        not_asked: Vec::new(),
     };
+    let plugins = plugins::Plugins::then(agent, ctx, &owner, &recorded).await?;
     for turn in &recorded.turns {
         let request = ModelRequest {
             system: frame.system.clone(),
             messages: frame.messages(turn, &recorded.info.question, preloaded(first)),
-            tools: frame.tools.clone(),
+            tools: frame.tools(turn),
             options: ModelOptions::default(),
         };
-        match once_more(&model, turn, request).await? {
+        let again = match once_more(&model, turn, request.clone()).await? {
+            Ok(answer) => plugins.turn(turn, request).await?.map(|()| answer),
+            Err(what) => Err(what),
+        };
+        match again {
             Ok(answer) => {
                 result.replayed += 1;
                 result.answer = answer.or(result.answer);
@@ -91,6 +106,15 @@ pub(crate) async fn replay(
                 break;
             }
         }
+    }
+    let rules = rules::again(ctx, &recorded).await?;
+    result.not_asked = rules.not_asked;
+    if let Some(other) = rules.difference
+        && (result.divergence.as_ref()).is_none_or(|known| other.comes_before(known))
+    {
+        result.replayed = result.replayed.min(other.requests_before());
+        result.answer = None;
+        result.divergence = Some(other.into());
     }
     Ok(result)
 }
@@ -118,7 +142,11 @@ fn preloaded(first: &RecordedTurn) -> Option<&str> {
 }
 
 fn digest(turn: &RecordedTurn) -> Result<RequestDigest, CallError> {
-    serde_json::from_str(&turn.sent.digest).map_err(|error| {
+    read_digest(&turn.sent.digest)
+}
+
+fn read_digest(digest: &str) -> Result<RequestDigest, CallError> {
+    serde_json::from_str(digest).map_err(|error| {
         CallError::new(ErrorCode::Storage, "a recorded request cannot be read")
             .log(error.to_string())
     })
@@ -140,29 +168,43 @@ fn recording(recorded: &RecordedQuery) -> Result<Recording, CallError> {
 }
 
 fn script(turn: &RecordedTurn) -> Script {
+    let Some((said, opaque)) = heard(turn) else {
+        return Script::default();
+    };
+    let text = (!said.text.is_empty()).then_some(ModelEvent::Text(said.text));
+    let finish = match said.calls.is_empty() {
+        true => Finish::Stop,
+        false => Finish::ToolCalls,
+    };
+    let calls = said.calls.into_iter().map(ModelEvent::ToolCall);
+    Script {
+        events: text
+            .into_iter()
+            .chain(calls)
+            .chain(opaque.map(ModelEvent::Opaque))
+            .chain([ModelEvent::Usage(turn.usage), ModelEvent::Finished(finish)])
+            .collect(),
+        error: None,
+    }
+}
+
+/// What the model said in a turn, before plugins saw it; nothing where that was not kept.
+fn heard(turn: &RecordedTurn) -> Option<(HeardAnswer, Option<Value>)> {
     let Some(Message::Assistant {
         content,
         tool_calls,
         opaque,
     }) = &turn.said
     else {
-        return Script::default();
+        return None;
     };
-    let text = (!content.is_empty()).then(|| ModelEvent::Text(content.clone()));
-    let finish = match tool_calls.is_empty() {
-        true => Finish::Stop,
-        false => Finish::ToolCalls,
-    };
-    let calls = tool_calls.iter().cloned().map(ModelEvent::ToolCall);
-    Script {
-        events: text
-            .into_iter()
-            .chain(calls)
-            .chain(opaque.clone().map(ModelEvent::Opaque))
-            .chain([ModelEvent::Usage(turn.usage), ModelEvent::Finished(finish)])
-            .collect(),
-        error: None,
-    }
+    let kept = turn.sent.heard.as_deref();
+    let said = kept.and_then(|kept| serde_json::from_str(kept).ok());
+    let said = said.unwrap_or_else(|| HeardAnswer {
+        text: content.clone(),
+        calls: tool_calls.clone(),
+    });
+    Some((said, opaque.clone()))
 }
 
 /// Sends a request once more. Answers with what came of it, or with what is not as it was.
@@ -185,16 +227,15 @@ async fn once_more(
             Err(error) => return Ok(Err(error.to_string())),
         }
     }
-    Ok(same(turn, &text, &calls).map(|()| calls.is_empty().then_some(text)))
+    let answer = calls.is_empty().then_some(text);
+    Ok(same(turn, &calls).map(|()| answer))
 }
 
-/// Whether that leads to the same: the tools that ran then, each answered.
-fn same(turn: &RecordedTurn, text: &str, calls: &[ToolCall]) -> Result<(), String> {
-    let Some(Message::Assistant { content, .. }) = &turn.said else {
+/// Whether that leads to the same: the tools that ran then, each answered. Calls that plugins changed
+/// are theirs.
+fn same(turn: &RecordedTurn, calls: &[ToolCall]) -> Result<(), String> {
+    if turn.said.is_none() || turn.sent.heard.is_some() {
         return Ok(());
-    };
-    if content != text {
-        return Err("the model's text is another one".to_owned());
     }
     let ran = |call: &ToolCall| {
         let known = turn.calls.iter().find(|ran| ran.id == call.id);
