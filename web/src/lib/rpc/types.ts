@@ -23,6 +23,17 @@ export type AddResult = {
   methods: string[];
 };
 
+/** Whether rules would decide in a query as they did. */
+export type Again = {
+  /** About how many events of the query they were asked. */
+  events: number;
+  /** The first thing that they would not do as they did. */
+  difference?: RuleDifference | null;
+  /** Rules that could not be asked about all of it, because the journal does not have what they
+   * read. */
+  not_asked: string[];
+};
+
 export type AgentInfo = {
   name: string;
   description: string;
@@ -68,8 +79,8 @@ export type AgentTraceResult = {
   turns: TurnTrace[];
   /** What was journaled of it, in order: tools, rules, compaction. */
   events: EventTrace[];
-  /** What callbacks of plugins changed, wanted or failed at while it ran, as far as this process
-   * remembers. Queries that ran at the same time have theirs among them. */
+  /** What callbacks of plugins changed, wanted or failed at in it, as far as this process
+   * remembers. */
   hooks: unknown[];
 };
 
@@ -732,6 +743,17 @@ export type ForkPoint = {
   exchange_id?: ExchangeId | null;
 };
 
+export type FoundTool = {
+  /** The name by which an agent calls it. */
+  name: string;
+  /** The method that it is. */
+  method: string;
+  /** What it does. */
+  description: string;
+  /** JSON Schema of its parameters. */
+  parameters: unknown;
+};
+
 /** Why a rule cannot be asked again about an event. */
 export type Gap = "result" | "messages" | "tools";
 
@@ -1000,6 +1022,25 @@ export type Matches = {
   /** Whether there are more. */
   more: boolean;
 };
+
+/** Something that was said or kept, and where it stands. */
+export type Memory = {
+  /** Where it stands. */
+  source: Source;
+  /** What sort of thing it is, for people. */
+  heading: string;
+  /** What sort of thing it is. */
+  kind: MemoryKind;
+  /** In which conversation. */
+  context_id: ContextId;
+  /** The text. */
+  text: string;
+  /** How well it answers; larger is better, and only that. */
+  score: number;
+};
+
+/** What sort of thing a memory is. */
+export type MemoryKind = "decision" | "fact" | "preference" | "pinned" | "said" | "asked";
 
 /** A message, and how often it would have been said. */
 export type MessageCount = {
@@ -1342,8 +1383,10 @@ export type PromptShown = {
   system: string;
   /** The conversation. */
   messages: unknown[];
-  /** What it may ask for. */
+  /** What it is told that it may ask for. */
   tools: unknown[];
+  /** How many tools there are: those that it is not told of it can find. */
+  tools_known: number;
   /** The tokens of each part. */
   tokens: PromptTokens;
 };
@@ -1352,6 +1395,8 @@ export type PromptTokens = {
   system: number;
   messages: number;
   tools: number;
+  /** What the tools would take beside that it is not told of. */
+  tools_saved: number;
   total: number;
 };
 
@@ -1492,6 +1537,9 @@ export type ReplayResult = {
   divergence?: Divergence | null;
   /** The answer, if the replay came to it. */
   answer?: string | null;
+  /** Rules that could not be asked again about all of it, because the journal does not have what
+   * they read. */
+  not_asked: string[];
 };
 
 export type RepoMap = {
@@ -1540,6 +1588,18 @@ export type RuleDiff = {
   reworded: number;
   /** Some of these events. */
   examples: RulesDifference[];
+};
+
+/** Something that rules would not do as they did. */
+export type RuleDifference = {
+  /** In which turn of the query; 0 before the first. */
+  turn: number;
+  /** At which moment. */
+  trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
+  /** Which rule. */
+  rule: string;
+  /** How it differs. */
+  what: string;
 };
 
 /** What one rule would have done. */
@@ -1733,17 +1793,14 @@ export type SchemaHashResult = {
 /** What a principal was granted. */
 export type Scopes = HubScope[];
 
-/** A page that was found. */
-export type SearchResult = {
-  title: string;
-  url: string;
-  /** Some words of it. */
-  excerpt: string;
-};
-
 export type SearchResults = {
   /** Best first. */
-  results: SearchResult[];
+  results: WebSearchResult[];
+};
+
+export type SeekResult = {
+  /** What was found, best first. */
+  passages: Memory[];
 };
 
 export type SetResult = {
@@ -1801,7 +1858,8 @@ export type Source = {
   /** What it is. */
   kind: SourceKind;
   /** Where it is: below the project's root; `commit:` and an id; `thread:`, the thread's name, `#`
-   * and the number of the entry; or a URL. */
+   * and the number of the entry; `context:`, the conversation's id, `#` and the place in it; or a
+   * URL. */
   path: string;
   /** The first line, from 1. */
   line_start: number;
@@ -1814,7 +1872,7 @@ export type Source = {
 };
 
 /** What a source is. */
-export type SourceKind = "note" | "code" | "text" | "commit" | "thread" | "web";
+export type SourceKind = "note" | "code" | "text" | "commit" | "thread" | "web" | "context";
 
 export type Stats = {
   /** How often each method that counts was called. */
@@ -2033,6 +2091,13 @@ export type ToolUsage = {
   result_tokens: number;
 };
 
+export type ToolsSearchResult = {
+  /** Those that fit, best first. */
+  tools: FoundTool[];
+  /** How many were looked through. */
+  known: number;
+};
+
 export type Trash = {
   /** What went last comes first. */
   notes: GoneNote[];
@@ -2091,6 +2156,12 @@ export type TurnTrace = {
   text: string;
   /** The tools that it asked for. */
   calls: RecordedCall[];
+  /** How many tools the model was told of. */
+  tools_told: number;
+  /** How many it could have called. */
+  tools_known: number;
+  /** How many tokens it saved not to tell of the others. */
+  tokens_saved: number;
   /** What it took. */
   usage: Usage;
   /** What that cost, in millionths of a dollar, where it is known. */
@@ -2167,6 +2238,14 @@ export type VaultDifference = {
 
 /** How a rule answers. */
 export type Verdict = "fired" | "not_fired" | "suppressed" | "disabled" | "failed" | "other_trigger" | "not_replayable";
+
+/** A page that was found. */
+export type WebSearchResult = {
+  title: string;
+  url: string;
+  /** Some words of it. */
+  excerpt: string;
+};
 
 /** A change with the notes it touched. */
 export type WholeChange = {
@@ -2395,6 +2474,14 @@ export interface Methods {
     result: ReplayResult;
     kind: "unary";
   };
+  /** Turns a citation of a conversation back into text, and tells whether it changed since. */
+  "agent.resolve": {
+    params: {
+      source: Source;
+    };
+    result: Resolved;
+    kind: "unary";
+  };
   /** Reads more of a result that was cut because it was too large. */
   "agent.result": {
     params: {
@@ -2417,6 +2504,17 @@ export interface Methods {
       exchange_id: string;
     };
     result: RewindResult;
+    kind: "unary";
+  };
+  /** Finds what was decided, remembered, pinned or said before, in this conversation and in the others about the project. */
+  "agent.seek": {
+    params: {
+      /** A question, or words. */
+      query: string;
+      /** How many at most. */
+      limit?: number;
+    };
+    result: SeekResult;
     kind: "unary";
   };
   /** Tells all about a conversation: its state, what a model is shown of it, and what it remembers. */
@@ -2993,6 +3091,17 @@ export interface Methods {
     result: Activity;
     kind: "unary";
   };
+  /** Asks the rules of now about a query that was, and names the first thing that they would not do as they did. Nothing is changed or delivered. */
+  "rules.again": {
+    params: {
+      /** Which query. */
+      query_id: string;
+      /** When it had ended: nothing after that is looked at. */
+      until?: string | null;
+    };
+    result: Again;
+    kind: "unary";
+  };
   /** Asks rules again about everything that the journal has, oldest first, with the state that they set themselves, and tells what would have fired. Nothing is changed or delivered. */
   "rules.backtest": {
     params: {
@@ -3249,6 +3358,17 @@ export interface Methods {
       limit?: number;
     };
     result: Passages;
+    kind: "unary";
+  };
+  /** Finds tools that you were not told of, by what they do. What it finds can be called from your next step on. */
+  "tools.search": {
+    params: {
+      /** What the tool should do, or a part of its name. */
+      query: string;
+      /** How many at most. */
+      limit?: number;
+    };
+    result: ToolsSearchResult;
     kind: "unary";
   };
   /** Lists the notes that link to a note. */
