@@ -12,7 +12,10 @@ const MOST: u64 = 16 * 1024;
 
 /// Where a value comes from. It is read when a server is started, and never shown or logged.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a value is a text, `{ env = \"NAME\" }` or `{ file = \"PATH\" }`"
+)]
 pub(crate) enum Secret {
     /// Written down as it is.
     Plain(String),

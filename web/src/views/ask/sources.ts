@@ -10,6 +10,7 @@ export const iconOf: Record<Source["kind"], IconName> = {
   commit: "fork",
   thread: "threads",
   web: "external",
+  context: "history",
 };
 
 /** The place, as one would write it: `src/a.rs:4-9`. */
