@@ -40,10 +40,7 @@ test("a conversation of 1 000 messages opens at its end, and can be read to its 
   const recent = Array.from({ length: 1_000 }, (_, n) => ({
     id: `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`,
     role: n % 2 === 0 ? "user" : "assistant",
-    content:
-      n % 2 === 0
-        ? `Question number ${n / 2}?`
-        : `Answer number **${(n - 1) / 2}**.\n\n- one\n- two\n`,
+    content: n % 2 === 0 ? `Question number ${n / 2}?` : `Answer number **${(n - 1) / 2}**.\n\n- one\n- two\n`,
     timestamp: at(n),
     token_count: 10,
   }));

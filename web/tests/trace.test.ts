@@ -11,7 +11,7 @@ test("the trace of an answer shows calls, times, tokens, rules and events", asyn
   const { page } = app;
   model.says([{ tool: "vault_search", arguments: { query: "refresh tokens" } }], [{ text: "Dropped [1]." }]);
   await ask(app, "Why were refresh tokens dropped?");
-  await expect(page.getByRole("article").getByText("Dropped", { exact: false })).toBeVisible();
+  await expect(page.getByRole("article").getByText(/^Dropped/)).toBeVisible();
   await page.getByRole("article").getByRole("link", { name: "Trace" }).click();
   const tree = page.getByRole("tree", { name: "Calls" });
   await expect(tree.getByRole("treeitem", { name: /agent\.chat/ })).toBeVisible();
@@ -24,7 +24,7 @@ test("the trace of an answer shows calls, times, tokens, rules and events", asyn
   // A node opens its items, by keyboard too.
   await tree.getByRole("treeitem", { name: /vault\.search/ }).click();
   const detail = page.getByRole("complementary", { name: "Details" });
-  await expect(detail.getByText("Passages")).toBeVisible();
+  await expect(detail.getByText("Passages", { exact: true })).toBeVisible();
   await expect(detail.getByText('"query": "refresh tokens"').first()).toBeVisible();
   await page.keyboard.press("ArrowUp");
   await expect(detail.getByRole("heading", { name: /turn 1/ })).toBeVisible();
