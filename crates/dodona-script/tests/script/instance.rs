@@ -184,7 +184,7 @@ fn lists_stay_lists_and_null_is_null() {
         return { same = given, empty = as_list({}), none = NULL, object = {} }
     end)";
     let given = json!({"list": [], "deep": [[], [1]], "object": {}});
-    let value = ask(source, &[given.clone()], nothing).unwrap();
+    let value = ask(source, std::slice::from_ref(&given), nothing).unwrap();
     assert_eq!(
         value,
         json!({"same": given, "empty": [], "none": null, "object": {}})
