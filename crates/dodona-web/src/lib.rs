@@ -1,6 +1,6 @@
 //! The page, as files in the program.
 //!
-//! Start from [`file`] and [`index`]. The page's source is in `web/`; this crate's build script runs
+//! Start from [`file()`] and [`index()`]. The page's source is in `web/`; this crate's build script runs
 //! Vite on it, and what Vite wrote is compiled in, each file also compressed. Where the page could not
 //! be built, [`missing`] says why, and the index is a page that says so too.
 //!
