@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_llm::{Model, Models};
-use dodona_plugin::{CallError, ErrorCode, EventBus, EventHistory, HookHost, PluginContext};
+use dodona_plugin::{
+    CallError, ErrorCode, EventBus, EventHistory, HookHost, PluginContext, TrustHost,
+};
 
 use crate::chat::{Delegations, Queue, ToolCounts};
 use crate::conversation::{ContextId, Conversations};
@@ -73,6 +75,7 @@ pub(crate) struct Agent {
     pub(crate) bus: Arc<dyn EventBus>,
     pub(crate) host: Arc<dyn HookHost>,
     pub(crate) history: Arc<dyn EventHistory>,
+    pub(crate) trust: Arc<dyn TrustHost>,
 }
 
 impl Agent {
@@ -94,6 +97,7 @@ impl Agent {
             bus: Arc::clone(&ctx.bus),
             host: Arc::clone(&ctx.hooks),
             history: Arc::clone(&ctx.history),
+            trust: Arc::clone(&ctx.trust),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Agents that can be delegated to, as files define them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use dodona_plugin::reading::{Problem, Reading, table_to_json};
@@ -10,6 +11,7 @@ use dodona_template::{Limits, Template};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::brought::Brought;
 use crate::conversation::{DEFAULT_AGENT, TOKEN_BUDGETS};
 
 /// The bundled ones: the definition and its prompt.
@@ -59,8 +61,9 @@ fn ten() -> u32 {
     10
 }
 
-/// The agents there are: the bundled ones, and the user's, which win. Files are read when they are
-/// asked for, so that what is changed counts at once.
+/// The agents there are: the bundled ones, over them the user's, and over them those of the project
+/// that a call is about, if somebody trusts it. Files are read when they are asked for, so that what
+/// is changed counts at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Definitions {
     dir: Option<PathBuf>,
@@ -72,7 +75,7 @@ impl Definitions {
     }
 
     /// All of them by name, and what is wrong with those that cannot be used.
-    pub(crate) fn load(&self) -> (BTreeMap<String, Definition>, Vec<Problem>) {
+    pub(crate) fn load(&self, project: &Brought) -> (BTreeMap<String, Definition>, Vec<Problem>) {
         let (mut found, mut problems) = (BTreeMap::new(), Vec::new());
         let mut keep = |read: Result<Definition, Problem>| match read {
             Ok(definition) => drop(found.insert(definition.name.clone(), definition)),
@@ -84,20 +87,27 @@ impl Definitions {
         for file in self.files() {
             keep(read_file(&file));
         }
+        for (file, text) in &project.texts {
+            if file.ends_with(".toml") && !file.contains('/') {
+                let shown = format!(".dodona/agents/{file}");
+                keep(read(&shown, text, |prompt| below(project, prompt)));
+            }
+        }
         (found, problems)
     }
 
     /// One by its name.
-    pub(crate) fn get(&self, name: &str) -> Result<Definition, CallError> {
-        let (mut all, problems) = self.load();
+    pub(crate) fn get(&self, name: &str, project: &Brought) -> Result<Definition, CallError> {
+        let (mut all, problems) = self.load(project);
         all.remove(name).ok_or_else(|| {
             let known: Vec<&str> = all.keys().map(String::as_str).collect();
             let wrong = problems.iter().find(|problem| names(problem, name));
             let message = format!("there is no agent `{name}`");
             let error = CallError::new(ErrorCode::InvalidParams, message);
-            match wrong {
-                Some(problem) => error.hint(problem.brief()),
-                None => error.hint(format!("there is {}", known.join(", "))),
+            match (wrong, &project.refused) {
+                (Some(problem), _) => error.hint(problem.brief()),
+                (None, Some(refused)) => error.hint(refused.clone()),
+                (None, None) => error.hint(format!("there is {}", known.join(", "))),
             }
         })
     }
@@ -128,6 +138,15 @@ fn read_file(file: &Path) -> Result<Definition, Problem> {
     let text = read_text(file).map_err(fault)?;
     let dir = file.parent().unwrap_or(Path::new("")).to_owned();
     read(&shown, &text, |prompt| read_text(&dir.join(prompt)))
+}
+
+/// A prompt among what a project brings. Its path has plain parts alone.
+fn below(project: &Brought, prompt: &Path) -> std::io::Result<String> {
+    let parts: Vec<_> = prompt.iter().map(OsStr::to_string_lossy).collect();
+    let found = project.texts.get(&parts.join("/"));
+    found
+        .cloned()
+        .ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
 fn read_text(file: &Path) -> std::io::Result<String> {
@@ -231,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_bundled_ones_are_in_order() {
-        let (all, problems) = Definitions::new(None).load();
+        let (all, problems) = Definitions::new(None).load(&Brought::default());
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(all.keys().collect::<Vec<_>>(), ["librarian"]);
         let variables = serde_json::json!({ "agent": "librarian", "project": "shop" });

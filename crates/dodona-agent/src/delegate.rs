@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_plugin::{CallCtx, CallError, ErrorCode, TrustedFolder};
 use dodona_proto::{Source, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,8 +77,10 @@ struct AgentInfo {
 }
 
 /// The agents there are.
-pub(crate) fn list(agent: &Agent) -> AgentsResult {
-    let (all, problems) = agent.definitions.load();
+pub(crate) async fn list(agent: &Agent, ctx: &CallCtx) -> AgentsResult {
+    let project = agent.brought(ctx, TrustedFolder::Agents).await;
+    let (all, problems) = agent.definitions.load(&project);
+    let problems = problems.iter().map(ToString::to_string);
     let info = |definition: Definition| AgentInfo {
         name: definition.name,
         description: definition.description,
@@ -88,7 +90,7 @@ pub(crate) fn list(agent: &Agent) -> AgentsResult {
     };
     AgentsResult {
         agents: all.into_values().map(info).collect(),
-        problems: problems.iter().map(ToString::to_string).collect(),
+        problems: problems.chain(project.refused).collect(),
     }
 }
 
@@ -99,7 +101,8 @@ pub(crate) async fn delegate(
     p: DelegateParams,
 ) -> Result<DelegateResult, CallError> {
     let owner = Owner::of(ctx)?;
-    let definition = agent.definitions.get(&p.name)?;
+    let project = agent.brought(ctx, TrustedFolder::Agents).await;
+    let definition = agent.definitions.get(&p.name, &project)?;
     let (above, depth) = agent.delegations.above(&ctx.call_id);
     if depth >= DEEPEST {
         let message = format!("agents delegate at most {DEEPEST} deep");

@@ -11,6 +11,7 @@
 //! provider's protocol: that is `dodona-llm`. Text that looks like a tool call is text.
 
 mod agent;
+mod brought;
 mod chat;
 pub mod conversation;
 mod definition;
@@ -208,8 +209,8 @@ impl Agent {
 
     /// Lists the agents that can be delegated to.
     #[method(scope = "agent:read")]
-    async fn agents(&self, _ctx: &CallCtx, _p: NoParams) -> Result<AgentsResult, CallError> {
-        Ok(delegate::list(self))
+    async fn agents(&self, ctx: &CallCtx, _p: NoParams) -> Result<AgentsResult, CallError> {
+        Ok(delegate::list(self, ctx).await)
     }
 
     /// Tells how a query went: its requests, its tools with their times, what was journaled of it

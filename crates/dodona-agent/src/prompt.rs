@@ -1,4 +1,4 @@
-//! Prompts: files with variables, the bundled ones or the user's.
+//! Prompts: files with variables; the bundled ones, the user's, or those of a trusted project.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,6 +8,8 @@ use std::time::SystemTime;
 use dodona_plugin::{CallError, ErrorCode};
 use dodona_template::{Limits, Template};
 use serde::Serialize;
+
+use crate::brought::Brought;
 
 /// A bundled prompt, and the name of the file by which the user replaces it.
 #[derive(Debug, Clone, Copy)]
@@ -72,17 +74,27 @@ impl Prompts {
         }
     }
 
-    /// A prompt with its variables filled in.
+    /// A prompt with its variables filled in: the project's, else the user's, else the bundled one.
     pub(crate) fn render(
         &self,
         prompt: Bundled,
+        project: &Brought,
         variables: &impl Serialize,
     ) -> Result<String, CallError> {
-        let template = self.template(prompt)?;
+        let limits = Limits::prompt();
+        let (template, origin) = match project.texts.get(prompt.file) {
+            Some(text) => {
+                let origin = format!("`.dodona/prompts/{}`", prompt.file);
+                let template =
+                    Template::compile(text, &limits).map_err(|error| wrong(&origin, &error))?;
+                (Arc::new(template), origin)
+            }
+            None => (self.template(prompt)?, self.origin(prompt)),
+        };
         let variables = serde_json::to_value(variables).unwrap_or_default();
         template
-            .render(&variables, &Limits::prompt())
-            .map_err(|error| wrong(&self.origin(prompt), &error))
+            .render(&variables, &limits)
+            .map_err(|error| wrong(&origin, &error))
     }
 
     /// Where a prompt comes from.
@@ -132,5 +144,5 @@ fn wrong(origin: &str, error: &dodona_template::TemplateError) -> CallError {
         ErrorCode::InvalidRequest,
         format!("the prompt in {origin} cannot be used: {error}"),
     )
-    .hint("correct the file, or remove it to use the bundled prompt")
+    .hint("correct the file, or remove it to use the one that it replaces")
 }

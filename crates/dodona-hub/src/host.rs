@@ -8,7 +8,7 @@ use dodona_hooks::Hooks;
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::{
     Behalf, BoxFuture, CallError, ErrorCode, HookHost, RuleHost, RuleSource, StateOwner,
-    StateSnapshot,
+    StateSnapshot, TrustHost, TrustedFolder, TrustedTexts,
 };
 use dodona_proto::{
     Effect, Notification, PluginEffect, PluginName, PluginState, ProjectId, Severity, UserId,
@@ -70,6 +70,7 @@ impl RuleHost for Host {
         with_rules
             .map(|candidate| RuleSource {
                 plugin: candidate.name.clone(),
+                project: candidate.project.clone(),
                 files: candidate.rules.clone(),
             })
             .collect()
@@ -137,6 +138,24 @@ impl RuleHost for Host {
             match self.0.upgrade() {
                 Some(core) => core.overrides.disable(user, rule, disabled).await,
                 None => Err(gone()),
+            }
+        })
+    }
+}
+
+impl TrustHost for Host {
+    fn texts<'a>(
+        &'a self,
+        project: &'a ProjectId,
+        folder: TrustedFolder,
+    ) -> BoxFuture<'a, Result<TrustedTexts, String>> {
+        Box::pin(async move {
+            let Some(core) = self.0.upgrade() else {
+                return Ok(TrustedTexts::new());
+            };
+            match core.projects.root(project) {
+                Some(root) => core.trust.texts(&root, folder).await,
+                None => Ok(TrustedTexts::new()),
             }
         })
     }

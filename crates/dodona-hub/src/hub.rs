@@ -150,7 +150,8 @@ impl Hub {
             let host = Arc::new(Host(core.clone()));
             let handles = Handles {
                 hooks: Arc::clone(&host) as _,
-                rules: host,
+                rules: Arc::clone(&host) as _,
+                trust: host,
                 core: core.clone(),
             };
             let sources = Sources {

@@ -17,6 +17,7 @@ use crate::manifest::Manifest;
 use crate::rules::RuleHost;
 use crate::settings::{PluginSettings, Settings};
 use crate::state::StateStore;
+use crate::trusted::TrustHost;
 use crate::{ContractError, Method};
 
 /// What [`Plugin::activate`] returns.
@@ -153,6 +154,8 @@ pub struct PluginContext {
     pub hooks: Arc<dyn HookHost>,
     /// What rules need, for the plugin that evaluates them.
     pub rules: Arc<dyn RuleHost>,
+    /// What projects bring that somebody trusts, for the plugin that it steers.
+    pub trust: Arc<dyn TrustHost>,
 }
 
 /// The way to other methods, for a plugin whose methods are not its own to decide: a server's tools

@@ -64,6 +64,7 @@ mod rules;
 mod schema;
 mod settings;
 mod state;
+mod trusted;
 
 pub use activation::{
     ActivationError, Behalf, Contribution, EventBus, HookHost, Lagged, MethodHost, Plugin,
@@ -89,6 +90,7 @@ pub use rules::{RuleHost, RuleSource};
 pub use schema::hash as schema_hash;
 pub use settings::{Overrides, PluginSettings, Setting, SettingKind, Settings};
 pub use state::{State, StateBackend, StateOwner, StateSnapshot, StateStore};
+pub use trusted::{TrustHost, TrustedFolder, TrustedTexts};
 
 /// The examples of the how-tos, which must compile and run as written.
 #[cfg(doctest)]

@@ -15,6 +15,8 @@ use crate::{StateOwner, StateSnapshot};
 pub struct RuleSource {
     /// Whose.
     pub plugin: PluginName,
+    /// The project that brings the plugin, if one does: they count there and nowhere else.
+    pub project: Option<ProjectId>,
     /// Their files, in order.
     pub files: Vec<PathBuf>,
 }

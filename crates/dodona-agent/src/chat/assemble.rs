@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dodona_llm::{BasisDigest, ModelOptions, ModelRequest, ToolOffer};
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::hooks::point::SystemPromptExtend;
-use dodona_plugin::{CallCtx, CallError};
+use dodona_plugin::{CallCtx, CallError, TrustedFolder};
 use dodona_proto::hook::SystemPrompt;
 use dodona_proto::{
     ExchangeRange, HistorySnapshot, Message, PluginEffect, QuerySnapshot, TurnSnapshot,
@@ -246,7 +246,8 @@ async fn system(
         |decision: &KeyDecision| asked.until.is_none_or(|until| decision.created_at <= until);
     let decisions = decisions.into_iter().filter(decided);
     let decisions = decisions.map(|decision| decision.text);
-    let prompt = role.prompt(agent, &variables(agent, ctx, role, decisions.collect()))?;
+    let variables = variables(agent, ctx, role, decisions.collect()).await;
+    let prompt = role.prompt(agent, ctx, &variables).await?;
     Ok(extended(ctx, hooks, Some(asked), prompt).await)
 }
 
@@ -276,7 +277,7 @@ pub(super) fn project_name(ctx: &CallCtx) -> Option<&str> {
     root.and_then(Path::file_name).and_then(OsStr::to_str)
 }
 
-fn variables<'a>(
+async fn variables<'a>(
     agent: &Agent,
     ctx: &'a CallCtx,
     role: &'a Role,
@@ -287,15 +288,16 @@ fn variables<'a>(
         project: project_name(ctx),
         decisions,
         agents: match role.is_main() {
-            true => agents(agent),
+            true => agents(agent, ctx).await,
             false => Vec::new(),
         },
     }
 }
 
 /// Whom the main agent can delegate to.
-fn agents(agent: &Agent) -> Vec<AgentVariable> {
-    let (all, problems) = agent.definitions.load();
+async fn agents(agent: &Agent, ctx: &CallCtx) -> Vec<AgentVariable> {
+    let project = agent.brought(ctx, TrustedFolder::Agents).await;
+    let (all, problems) = agent.definitions.load(&project);
     for problem in problems {
         tracing::warn!(%problem, "an agent is not defined");
     }
@@ -372,7 +374,8 @@ pub(crate) async fn show(
             agent.conversations.window(&owner, id.as_str()).await?,
         ),
         None => {
-            let prompt = role.prompt(agent, &variables(agent, ctx, &role, Vec::new()))?;
+            let variables = variables(agent, ctx, &role, Vec::new()).await;
+            let prompt = role.prompt(agent, ctx, &variables).await?;
             (extended(ctx, &hooks, None, prompt).await, Vec::new())
         }
     };

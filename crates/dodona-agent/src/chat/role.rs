@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dodona_plugin::CallError;
+use dodona_plugin::{CallCtx, CallError, TrustedFolder};
 
 use super::below::Below;
 use crate::agent::Agent;
@@ -75,15 +75,17 @@ impl Role {
         }
     }
 
-    pub(super) fn prompt(
+    pub(super) async fn prompt(
         &self,
         agent: &Agent,
+        ctx: &CallCtx,
         variables: &Variables<'_>,
     ) -> Result<String, CallError> {
-        match &self.definition {
-            Some(definition) => definition.prompt(variables),
-            None => agent.prompts.render(ORACLE, variables),
+        if let Some(definition) = &self.definition {
+            return definition.prompt(variables);
         }
+        let project = agent.brought(ctx, TrustedFolder::Prompts).await;
+        agent.prompts.render(ORACLE, &project, variables)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use dodona_llm::{Model, ModelEvent, ModelOptions, ModelRequest};
-use dodona_plugin::{CallCtx, CallError};
+use dodona_plugin::{CallCtx, CallError, TrustedFolder};
 use dodona_proto::{Message, Usage};
 use futures_util::StreamExt;
 use serde::Serialize;
@@ -42,7 +42,7 @@ struct Variables<'a> {
 impl Summarizer<'_> {
     /// The lines that it makes of what is folded and of what earlier summaries told.
     pub(super) async fn run(&self, plan: &Plan) -> Result<(Vec<SummaryLine>, Usage), CallError> {
-        let request = self.request(plan)?;
+        let request = self.request(plan).await?;
         let answered = tokio::time::timeout(self.agent.options.tool_timeout, self.ask(request));
         let (text, usage) = answered
             .await
@@ -69,7 +69,7 @@ impl Summarizer<'_> {
         }
     }
 
-    fn request(&self, plan: &Plan) -> Result<ModelRequest, CallError> {
+    async fn request(&self, plan: &Plan) -> Result<ModelRequest, CallError> {
         let lines = (plan.limit() / 2 / PER_LINE).clamp(*LINES.start(), *LINES.end());
         let variables = Variables {
             project: super::assemble::project_name(self.ctx),
@@ -77,8 +77,12 @@ impl Summarizer<'_> {
         };
         let window = self.model.context_window().unwrap_or(USUAL_WINDOW);
         let content = transcript(plan, window as usize * 2);
+        let project = self.agent.brought(self.ctx, TrustedFolder::Prompts).await;
         Ok(ModelRequest {
-            system: self.agent.prompts.render(SUMMARIZER, &variables)?,
+            system: self
+                .agent
+                .prompts
+                .render(SUMMARIZER, &project, &variables)?,
             messages: vec![Message::User { content }],
             tools: Vec::new(),
             options: ModelOptions::default(),

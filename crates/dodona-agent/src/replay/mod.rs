@@ -14,7 +14,7 @@ use dodona_llm::{
     Exchange, Finish, Model, ModelEvent, ModelOptions, ModelRequest, Recorded, Recording,
     RequestDigest, Script,
 };
-use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_plugin::{CallCtx, CallError, ErrorCode, TrustedFolder};
 use dodona_proto::{Message, ToolCall};
 use futures_util::StreamExt;
 use schemars::JsonSchema;
@@ -71,7 +71,7 @@ pub(crate) async fn replay(
     let first = first_request(&recorded)?;
     let digest = digest(first)?;
     let offers_tools = !digest.basis.tools.is_empty();
-    let role = role(agent, &owner, &recorded).await?;
+    let role = role(agent, ctx, &recorded).await?;
     let frame = Frame::then(agent, ctx, &role, &recorded, offers_tools).await?;
     let model = Recorded::new(recording(&recorded)?);
     let mut result = ReplayResult {
@@ -120,12 +120,15 @@ pub(crate) async fn replay(
 }
 
 /// Who answered: the agent of the conversation.
-async fn role(agent: &Agent, owner: &Owner, recorded: &RecordedQuery) -> Result<Role, CallError> {
+async fn role(agent: &Agent, ctx: &CallCtx, recorded: &RecordedQuery) -> Result<Role, CallError> {
     let asked = Some(recorded.context.as_str());
-    let context = agent.conversations.show(owner, asked).await?;
+    let context = agent.conversations.show(&Owner::of(ctx)?, asked).await?;
     Ok(match context.agent_id.as_str() {
         DEFAULT_AGENT => Role::main(),
-        name => Role::of(agent.definitions.get(name)?, None),
+        name => {
+            let project = agent.brought(ctx, TrustedFolder::Agents).await;
+            Role::of(agent.definitions.get(name, &project)?, None)
+        }
     })
 }
 

@@ -8,11 +8,11 @@ use rmcp::RoleClient;
 use rmcp::ServiceError;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
-    CancelledNotificationParam, ClientNotification, ClientRequest, ErrorCode as McpCode, RequestId,
-    ServerResult,
+    CancelledNotificationParam, ClientNotification, ClientRequest, ErrorCode as McpCode,
+    InputRequest, InputRequests, InputResponses, RequestId, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -47,17 +47,35 @@ pub(crate) async fn call(
         match once(session, ctx, params.clone(), leaving).await? {
             ServerResult::CallToolResult(result) => return Ok(result),
             ServerResult::InputRequiredResult(more) => {
-                if more.input_requests.is_some_and(|asked| !asked.is_empty()) {
-                    let message = "the tool asks for input of a person or a model, which it is not \
-                                   given here";
-                    return Err(CallError::plugin("mcp.input_required", message));
-                }
+                params.input_responses = declined(more.input_requests, leaving)?;
                 params.request_state = more.request_state;
             }
             _ => return Err(strange()),
         }
     }
     Err(strange())
+}
+
+/// Declines what a tool asks of a person: there is none here, and it may go on without. For what it
+/// asks of a model there is no such answer.
+fn declined(
+    asked: Option<InputRequests>,
+    leaving: &Leaving,
+) -> Result<Option<InputResponses>, CallError> {
+    let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
+        return Ok(None);
+    };
+    let of_person = |request: &InputRequest| matches!(request, InputRequest::Elicitation(_));
+    if !asked.values().all(of_person) {
+        let message = "the tool asks for input of a model, which it is not given here";
+        return Err(CallError::plugin("mcp.input_required", message));
+    }
+    let told = "a tool asks for input of a person; that was declined";
+    leaving.log.write(LogLevel::Info, "server", told);
+    let answers = asked
+        .into_keys()
+        .map(|key| (key, json!({ "action": "decline" })));
+    Ok(Some(answers.collect()))
 }
 
 fn strange() -> CallError {

@@ -314,9 +314,14 @@ fn unexpected(what: String) -> Failure {
 }
 
 fn unauthorized(response: &Response) -> Failure {
-    match header(response, WWW_AUTHENTICATE.as_str()) {
-        Some(challenge) => StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)),
-        None => unexpected(format!("HTTP {}", response.status())),
+    let challenge = header(response, WWW_AUTHENTICATE.as_str());
+    match (challenge, response.status()) {
+        (None, StatusCode::FORBIDDEN) => unexpected(format!("HTTP {}", response.status())),
+        // Many do not say how they want it, and all the same they want it.
+        (challenge, _) => {
+            let challenge = challenge.unwrap_or_default();
+            StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))
+        }
     }
 }
 

@@ -74,6 +74,8 @@ impl Session {
             // It was too slow to say that it knows the newest protocol, and then no older one
             // would do.
             Err((_, Probed::Late)) => Self::connect_with(plan, Protocol::Stateless).await,
+            // It ended at a question that it did not know, as servers of older protocols may.
+            Err((_, Probed::Unheard)) => Self::connect_with(plan, Protocol::November2025).await,
             other => other,
         }
         .map_err(|(why, _)| why)
@@ -108,11 +110,13 @@ impl Session {
                 if let Some(keeper) = &keeper {
                     keeper.gone_within(FAREWELL).await;
                 }
-                let why = match refused {
-                    Refused::Lost(_) if keeper.is_some() => ended.why(),
-                    Refused::Lost(why) | Refused::Told(why) => why,
-                };
-                return Err((why, line.probed()));
+                return Err(match (refused, line.probed()) {
+                    // One that is silent is not asked again: it had its time.
+                    (Refused::Told(why), Probed::Unheard) => other(why),
+                    (Refused::Told(why), probed) => (why, probed),
+                    (Refused::Lost(_), probed) if keeper.is_some() => (ended.why(), probed),
+                    (Refused::Lost(why), probed) => (why, probed),
+                });
             }
         };
         let session = Self {

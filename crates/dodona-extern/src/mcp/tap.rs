@@ -48,15 +48,18 @@ struct Probe {
     asked: Vec<RequestId>,
     is_over: bool,
     was_known: bool,
+    was_answered: bool,
 }
 
-/// Whether the answer to that question came in time.
+/// What came of that question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Probed {
-    /// It did, or there was none.
+    /// An answer in time, or nobody asked.
     InTime,
-    /// It was a yes, and came too late.
+    /// A yes that came too late.
     Late,
+    /// Nothing at all.
+    Unheard,
 }
 
 impl Probe {
@@ -70,8 +73,11 @@ impl Probe {
         }
     }
 
-    fn is_late(&self, id: &RequestId) -> bool {
-        self.is_over && self.asked.contains(id)
+    /// Takes note of an answer, and whether nobody waits for it any more.
+    fn is_late(&mut self, id: &RequestId) -> bool {
+        let is_its = self.asked.contains(id);
+        self.was_answered |= is_its;
+        self.is_over && is_its
     }
 }
 
@@ -114,11 +120,16 @@ impl Line {
         }
     }
 
-    /// Whether the server said too late that it knows the newest protocol.
+    /// What the server said to the question whether it knows the newest protocol.
     pub(crate) fn probed(&self) -> Probed {
-        match self.probe().was_known {
-            true => Probed::Late,
-            false => Probed::InTime,
+        let probe = self.probe();
+        match (
+            probe.was_known,
+            probe.was_answered || probe.asked.is_empty(),
+        ) {
+            (true, _) => Probed::Late,
+            (false, true) => Probed::InTime,
+            (false, false) => Probed::Unheard,
         }
     }
 

@@ -5,10 +5,15 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod asked;
+mod authorization;
 mod calls;
+mod conformance;
 mod cycles;
 mod hostile;
+mod hostile_http;
 mod killed;
 mod life;
+mod manifests;
 mod peers;
 mod support;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{CallCtx, CallError, Contribution, Params, Plugin, PluginContext, plugin};
 use dodona_proto::ItemBody;
-use dodona_testkit::{Node, TestHub};
+use dodona_testkit::{Node, Python, TestHub};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::{builder, mount, text, until};
+use crate::support::{PATIENCE, builder, mount, text, until};
 
 /// Programs of others may take their time on a busy machine.
 const PATIENT: &str = "[server]\nstart_timeout = \"90s\"\ntimeout = \"90s\"\n";
@@ -213,10 +213,33 @@ async fn shows_everything(hub: &TestHub) {
     assert!(prompt["messages"][0]["content"].is_object(), "{prompt}");
 }
 
+/// Cancels a call that has begun: it is over for us at once, and the server does other work.
+async fn cancels(hub: &TestHub) {
+    let long = json!({"duration": 600, "steps": 6000});
+    let method = "everything.trigger-long-running-operation";
+    let mut stream = hub.open("ada", method, long).await.unwrap();
+    let begun = async {
+        // Our own word that the server is being started has no number.
+        let told =
+            |body: &str| serde_json::from_str::<Value>(body).unwrap()["percentage"].is_number();
+        while let Some(items) = stream.next().await.unwrap() {
+            if items.iter().any(|item| told(&item.body)) {
+                return;
+            }
+        }
+        panic!("it ended before it told of its progress");
+    };
+    tokio::time::timeout(PATIENCE, begun).await.unwrap();
+    drop(stream);
+    let sum = text(hub, "everything.get-sum", json!({"a": 20, "b": 3})).await;
+    assert!(sum.contains("23"), "{sum}");
+}
+
 #[tokio::test]
 async fn the_server_for_everything_over_standard_input_and_output() {
     let hub = mounted("everything", &reference("everything", "stdio")).await;
     shows_everything(&hub).await;
+    cancels(&hub).await;
     hub.stop().await;
 }
 
@@ -253,5 +276,51 @@ async fn the_server_for_everything_over_http() {
     .await;
     let hub = mounted("everything", &format!("http://127.0.0.1:{port}/mcp")).await;
     shows_everything(&hub).await;
+    hub.stop().await;
+}
+
+/// The reference servers in Python, installed.
+fn python(module: &str) -> String {
+    let packages = [
+        "mcp==2.3.0",
+        "mcp-server-git==2026.10.19",
+        "mcp-server-time==2026.10.19",
+    ];
+    let command = Python::with(&packages).unwrap().command();
+    format!("{} -m {module}", Path::new(command.get_program()).display())
+}
+
+#[tokio::test]
+async fn the_time_server_in_python_tells_the_time() {
+    let hub = mounted("time", &python("mcp_server_time")).await;
+    let noon = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
+    let told = hub.call("ada", "time.convert_time", noon).await.unwrap();
+    assert!(told.to_string().contains("21:00"), "{told}");
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn the_git_server_in_python_reads_a_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(folder.path()).args(args);
+        assert!(command.output().unwrap().status.success(), "{args:?}");
+    };
+    git(&["init", "--quiet"]);
+    std::fs::write(folder.path().join("note.md"), "# Note\n").unwrap();
+    git(&["add", "note.md"]);
+    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    git(&[
+        &who[..],
+        &["commit", "--quiet", "--message", "the first note"],
+    ]
+    .concat());
+    let hub = mounted("git", &python("mcp_server_git")).await;
+    let log = hub
+        .call("ada", "git.git_log", json!({"repo_path": folder.path()}))
+        .await
+        .unwrap();
+    assert!(log.to_string().contains("the first note"), "{log}");
     hub.stop().await;
 }

@@ -14,6 +14,8 @@ import time
 WRITE = threading.Lock()
 CANCELLED = set()
 MORE = []
+ANSWERS = {}
+ANSWERED = threading.Condition()
 
 
 def send(message):
@@ -54,6 +56,7 @@ def tools():
         tool("crash", {}),
         tool("learn", {"name": STRING}),
         tool("resources", {}),
+        tool("ask", {}, reads=True),
         *[tool(name) for name in MORE],
     ]
 
@@ -98,6 +101,23 @@ def learn(name):
     return text("learnt")
 
 
+QUESTIONS = {
+    "sampling/createMessage": {"messages": [], "maxTokens": 10},
+    "elicitation/create": {"message": "Who are you?",
+                           "requestedSchema": {"type": "object", "properties": {}}},
+    "roots/list": {},
+}
+
+
+def ask():
+    """What the client says to everything that a server may ask of one."""
+    for method, params in QUESTIONS.items():
+        send({"id": method, "method": method, "params": params})
+    with ANSWERED:
+        ANSWERED.wait_for(lambda: len(ANSWERS) == len(QUESTIONS), timeout=60)
+        return text(json.dumps(ANSWERS))
+
+
 def run(request):
     name, arguments = request["params"]["name"], request["params"].get("arguments") or {}
     if name == "say":
@@ -124,6 +144,8 @@ def run(request):
         return spawn()
     if name == "crash":
         os.kill(os.getpid(), 9)
+    if name == "ask":
+        return ask()
     if name == "learn":
         return learn(arguments["name"])
     return text(f"{name} ran")
@@ -172,6 +194,12 @@ def handle(request):
 print("the good server is here", file=sys.stderr, flush=True)
 for line in sys.stdin:
     message = json.loads(line)
+    if os.environ.get("STRICT") and message.get("method") == "server/discover":
+        sys.exit("the first word must be initialize")
+    if "method" not in message:
+        with ANSWERED:
+            ANSWERS[message["id"]] = message.get("result", {"code": message.get("error", {}).get("code")})
+            ANSWERED.notify()
     if message.get("method") == "notifications/cancelled":
         CANCELLED.add(message["params"]["requestId"])
     elif "id" in message and "method" in message:

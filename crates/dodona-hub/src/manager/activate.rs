@@ -191,6 +191,7 @@ impl Manager {
             }),
             hooks: Arc::clone(&self.host.hooks),
             rules: Arc::clone(&self.host.rules),
+            trust: Arc::clone(&self.host.trust),
             name,
         }
     }

@@ -122,6 +122,13 @@ impl Candidate {
         self.refused.get_or_insert((state, reason.into()));
     }
 
+    /// Whether it is right as it is, and the roster does not grant what it uses.
+    pub(crate) fn lacks_grant(&self) -> bool {
+        let manifest = self.manifest.as_deref();
+        let ungranted = manifest.is_some_and(|manifest| ungranted(self, manifest).is_some());
+        !self.broken && ungranted
+    }
+
     /// Refuses it for what is wrong in its files.
     fn faulty(&mut self, problems: Vec<Problem>) {
         self.broken |= self.refused.is_none();
@@ -294,7 +301,7 @@ impl Sources {
                 .retain(|known| known.plugin != dependency.plugin);
             candidate.dependencies.push(dependency.clone());
         }
-        self.configure(&mut candidate, &entry);
+        self.configure(&mut candidate, entry.config_file.as_deref());
         if !entry.enabled {
             let name = &candidate.name;
             let reason = format!("disabled in plugins.toml; run `dodona plugins enable {name}`");
@@ -417,15 +424,16 @@ impl Sources {
         }
     }
 
-    fn configure(&self, candidate: &mut Candidate, entry: &Entry) {
+    /// Reads what the user set for it: in the file that the roster names, or in the usual one.
+    pub(super) fn configure(&self, candidate: &mut Candidate, config_file: Option<&str>) {
         let (Some(dir), Some(manifest)) = (&self.config_dir, &candidate.manifest) else {
             return;
         };
-        let usual = || format!("plugins/{}.toml", candidate.name);
-        let relative = entry.config_file.clone().unwrap_or_else(usual);
+        let usual = format!("plugins/{}.toml", candidate.name);
+        let relative = config_file.unwrap_or(&usual);
         // Who is always active is so with a file that is wrong, too: then without it.
         let is_essential = self.is_essential(&candidate.name);
-        let path = match files::below(dir, &relative) {
+        let path = match files::below(dir, relative) {
             Ok(path) => path,
             Err(reason) if is_essential => {
                 candidate.problems.push(self.of_roster(reason));

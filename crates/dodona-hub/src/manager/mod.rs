@@ -31,7 +31,7 @@ use dodona_plugin::activation::EventDraft;
 use dodona_plugin::reading::Problem;
 use dodona_plugin::{
     EventBus, EventHistory, HookHost, LogLevel, Manifest, Plugin, PluginLog, PluginSettings,
-    RuleHost, StateBackend,
+    RuleHost, StateBackend, TrustHost,
 };
 use dodona_proto::{PluginName, PluginState, PluginStatus, Severity};
 use dodona_store::Store;
@@ -76,6 +76,8 @@ pub(crate) struct Handles {
     pub(crate) hooks: Arc<dyn HookHost>,
     /// For the one that evaluates rules.
     pub(crate) rules: Arc<dyn RuleHost>,
+    /// For the one that projects may steer.
+    pub(crate) trust: Arc<dyn TrustHost>,
     /// For those whose methods come and go.
     pub(crate) core: Weak<Core>,
 }

@@ -59,13 +59,7 @@ impl Sources {
             .map_err(|why| format!("untrusted: the project `{id}` cannot be trusted: {why}"))?;
         match self.trust.state(&project.root, &contents) {
             TrustState::Trusted => Ok(()),
-            TrustState::Changed => Err(format!(
-                "untrusted: the project `{id}` has changed since it was trusted; \
-                 run `dodona trust` in it"
-            )),
-            TrustState::Untrusted | TrustState::Nothing => Err(format!(
-                "untrusted: nobody trusts the project `{id}` yet; run `dodona trust` in it"
-            )),
+            other => Err(format!("untrusted: the project `{id}`: {}", other.why())),
         }
     }
 
@@ -86,20 +80,13 @@ impl Sources {
             return candidate;
         }
         self.directory(&mut candidate, &path.to_string_lossy());
-        if !candidate.rules.is_empty() {
-            // Rules of plugins hold for everybody, and a project's only for itself.
-            candidate.rules.clear();
-            let message = "the rules of a project's plugin are not loaded";
-            let manifest = path.join("manifest.toml").display().to_string();
-            let problem = Problem::of_file(manifest, message);
-            candidate
-                .problems
-                .push(problem.hint("put them into `.dodona/rules`"));
-        }
+        // What is set for it is the user's to say, as for any other: the project only has defaults.
+        self.configure(&mut candidate, None);
         candidate.fingerprint = fingerprint(&candidate);
         // What was read must be what was trusted, also if it changed meanwhile.
         if let Err(why) = self.verdict(project) {
             candidate.plugin = None;
+            candidate.rules.clear();
             candidate.broken = false;
             candidate.refused = Some((PluginState::Discovered, why));
         }

@@ -9,7 +9,7 @@ use super::{Manager, ROSTER, View};
 
 /// How many files of a plugin are looked at, and how deep they may lie.
 const MOST_FILES: usize = 2_000;
-const DEEPEST: usize = 4;
+const DEEPEST: usize = 8;
 
 /// What tells one state of all files from another: names, lengths, times and places on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,8 @@ pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallErro
     let reloaded = core.manager.reload(&core.snapshot).await;
     let status = core.manager.view().statuses.get(&p.plugin).cloned();
     match status {
-        Some(status) if status.state == PluginState::Active => {
+        // One that only lacks a grant is there: to grant it is the next step, and it has to be there.
+        Some(status) if status.state == PluginState::Active || lacks_grant(core, &p.plugin) => {
             let methods = methods(core, &p.plugin);
             Ok(AddResult { status, methods })
         }
@@ -40,6 +41,12 @@ pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallErro
                 .hint(format!("`dodona plugins logs {}` may tell more", p.plugin)))
         }
     }
+}
+
+fn lacks_grant(core: &Core, plugin: &PluginName) -> bool {
+    let view = core.manager.view();
+    let candidate = view.candidates.get(plugin);
+    candidate.is_some_and(|candidate| candidate.lacks_grant())
 }
 
 fn methods(core: &Core, plugin: &PluginName) -> Vec<String> {

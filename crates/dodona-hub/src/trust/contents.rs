@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dodona_plugin::manifest::Code;
-use dodona_plugin::{Manifest, schema_hash};
+use dodona_plugin::{Manifest, TrustedFolder, TrustedTexts, schema_hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,18 +34,28 @@ pub(crate) struct Contents {
 impl Contents {
     /// Reads them. Links are refused, because what they lead to can change unseen.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
+        let (contents, _) = Self::keeping(root, None)?;
+        Ok(contents)
+    }
+
+    /// Reads them, and keeps the texts of one folder as they were hashed.
+    pub(crate) fn keeping(
+        root: &Path,
+        kept: Option<TrustedFolder>,
+    ) -> Result<(Self, TrustedTexts), String> {
         let base = folder(root);
         let mut reading = Reading {
             base: &base,
             files: BTreeMap::new(),
             bytes_left: MOST_BYTES,
+            kept: kept.map(|folder| format!("{}/", folder.as_str())),
+            texts: TrustedTexts::new(),
         };
         for name in FOLDERS {
             reading.any(&base.join(name), DEEPEST)?;
         }
-        Ok(Self {
-            files: reading.files,
-        })
+        let files = reading.files;
+        Ok((Self { files }, reading.texts))
     }
 
     /// Whether there is nothing to trust.
@@ -63,6 +73,9 @@ struct Reading<'a> {
     base: &'a Path,
     files: BTreeMap<String, String>,
     bytes_left: u64,
+    /// What the paths begin with of files that are kept, and their texts.
+    kept: Option<String>,
+    texts: TrustedTexts,
 }
 
 impl Reading<'_> {
@@ -123,6 +136,12 @@ impl Reading<'_> {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
+        let kept = self.kept.as_deref();
+        if let Some(below) = kept.and_then(|kept| shown.strip_prefix(kept)) {
+            let text =
+                String::from_utf8(bytes).map_err(|_| format!("`.dodona/{shown}` is no text"))?;
+            self.texts.insert(below.to_owned(), text);
+        }
         self.files.insert(shown, hash);
         Ok(())
     }

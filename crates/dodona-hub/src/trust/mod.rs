@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
+use dodona_plugin::{TrustedFolder, TrustedTexts};
 use dodona_proto::{CallError, ErrorCode, UserId};
 use dodona_store::{Db, DbError};
 use jiff::Timestamp;
@@ -42,6 +43,16 @@ pub(crate) enum TrustState {
     Trusted,
     /// It is not as it was then; nothing of it runs until it is trusted again.
     Changed,
+}
+
+impl TrustState {
+    /// Why nothing of the project counts.
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            Self::Changed => "it has changed since it was trusted; run `dodona trust` in it",
+            _ => "nobody trusts it yet; run `dodona trust` in it",
+        }
+    }
 }
 
 /// What happened to a file since it was trusted.
@@ -114,6 +125,30 @@ impl Trust {
             None => TrustState::Untrusted,
             Some(pin) if pin.hash == contents.hash() => TrustState::Trusted,
             Some(_) => TrustState::Changed,
+        }
+    }
+
+    /// The texts in a folder of a project, if it is as somebody trusted it. Nothing is read of one
+    /// that nobody trusts.
+    pub(crate) async fn texts(
+        &self,
+        root: &Path,
+        wanted: TrustedFolder,
+    ) -> Result<TrustedTexts, String> {
+        if !folder(root).join(wanted.as_str()).is_dir() {
+            return Ok(TrustedTexts::new());
+        }
+        if self.pin(root).is_none() {
+            return Err(TrustState::Untrusted.why().to_owned());
+        }
+        let here = root.to_owned();
+        let reading = move || Contents::keeping(&here, Some(wanted));
+        let read = tokio::task::spawn_blocking(reading).await;
+        let (contents, texts) =
+            read.unwrap_or_else(|_| Err("looking at the project failed".to_owned()))?;
+        match self.state(root, &contents) {
+            TrustState::Trusted => Ok(texts),
+            other => Err(other.why().to_owned()),
         }
     }
 

@@ -64,6 +64,9 @@ impl Desk {
                 .then_some(Scope::Project);
         }
         let sources = self.live.host.sources().into_iter();
+        let here = ctx.project.as_ref().map(|project| &project.id);
+        let sources =
+            sources.filter(|source| source.project.is_none() || source.project.as_ref() == here);
         let mut owners = sources.filter(|source| source.files.iter().any(|file| file == path));
         owners.next().map(|source| Scope::Plugin(source.plugin))
     }

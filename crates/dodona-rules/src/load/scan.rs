@@ -61,9 +61,23 @@ pub(crate) struct Scanner {
 #[derive(Debug, Default, PartialEq)]
 struct Layout {
     user: Vec<PathBuf>,
-    plugins: Vec<(PathBuf, Scope)>,
+    plugins: Vec<PluginFile>,
     projects: BTreeMap<ProjectId, (PathBuf, Vec<PathBuf>)>,
     problems: Vec<Problem>,
+}
+
+/// A file of a plugin, and the project that it counts in if that is one alone.
+#[derive(Debug, PartialEq)]
+struct PluginFile {
+    path: PathBuf,
+    scope: Scope,
+    project: Option<ProjectId>,
+}
+
+impl PluginFile {
+    fn counts_in(&self, project: Option<&ProjectId>) -> bool {
+        self.project.is_none() || self.project.as_ref() == project
+    }
 }
 
 /// A file as it was read.
@@ -190,19 +204,20 @@ impl Scanner {
 
     fn sets(&mut self, layout: &Layout) -> Sets {
         let bundled = self.bundled.get_or_insert_with(bundled).clone();
-        let layers = |project: Vec<Loaded>| Layers {
+        let layers = |id: Option<&ProjectId>, project: Vec<Loaded>| Layers {
             bundled: bundled.clone(),
             user: self.loaded(&layout.user, &Scope::User),
             plugins: (layout.plugins.iter())
-                .flat_map(|(path, scope)| self.loaded(std::slice::from_ref(path), scope))
+                .filter(|file| file.counts_in(id))
+                .flat_map(|file| self.loaded(std::slice::from_ref(&file.path), &file.scope))
                 .collect(),
             project,
         };
-        let mut base = Library::of(layers(Vec::new()));
+        let mut base = Library::of(layers(None, Vec::new()));
         base.problems.extend(layout.problems.iter().cloned());
         let projects = layout.projects.iter().map(|(id, (root, files))| {
             let project = self.loaded(files, &Scope::Project);
-            let mut library = Library::of(layers(project));
+            let mut library = Library::of(layers(Some(id), project));
             library.problems.extend(layout.problems.iter().cloned());
             let settings = self.settings.get(root).map(|(_, settings)| settings);
             let rules = ProjectRules {
@@ -323,10 +338,12 @@ impl Layout {
         }
         for source in &places.plugins {
             let scope = Scope::Plugin(source.plugin.clone());
-            let files = source.files.iter();
-            layout
-                .plugins
-                .extend(files.map(|file| (file.clone(), scope.clone())));
+            let files = source.files.iter().map(|path| PluginFile {
+                path: path.clone(),
+                scope: scope.clone(),
+                project: source.project.clone(),
+            });
+            layout.plugins.extend(files);
         }
         for (id, root) in &places.projects {
             let files = layout.list(&root.join(".dodona/rules"));
@@ -346,6 +363,8 @@ impl Layout {
         let user = self.user.iter().map(|path| (path.clone(), Scope::User));
         let projects = self.projects.values().flat_map(|(_, files)| files);
         let projects = projects.map(|path| (path.clone(), Scope::Project));
-        user.chain(self.plugins.iter().cloned()).chain(projects)
+        let plugins = self.plugins.iter();
+        let plugins = plugins.map(|file| (file.path.clone(), file.scope.clone()));
+        user.chain(plugins).chain(projects)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use dodona_proto::ExitKind;
@@ -9,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::form::{Done, Form, answer};
+use crate::config::{self, Layer};
 use crate::failure::Failure;
+use crate::home::Home;
 use crate::paint::{Paint, one_line};
 use crate::session::Session;
 use crate::shell::Shell;
@@ -22,8 +25,8 @@ Examples:
   dodona trust revoke          nothing of it runs any more
   dodona trust list            the projects that you trust
 
-Rules of a project need no trust: they can only add. Scripts, processes, prompts and agents do, and
-again whenever one of their files changes.";
+Rules and settings of a project need no trust: they can only add. Scripts, processes, prompts and
+agents do, and again whenever one of their files changes.";
 
 /// See what a project would run, and decide whether it may
 #[derive(Debug, Args)]
@@ -60,6 +63,18 @@ struct Shown {
     changes: Vec<Change>,
     granted: Option<Pin>,
     problem: Option<String>,
+    /// What of the project's `config.toml` is in force; it needs no trust.
+    #[serde(default)]
+    settings: Vec<Setting>,
+    /// Why nothing of it is.
+    #[serde(default)]
+    settings_problem: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Setting {
+    key: String,
+    value: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,7 +123,7 @@ impl Command {
     async fn ask(self, session: &Session) -> Result<Done, Failure> {
         match self {
             Self::Show(form) => {
-                let shown: Shown = answer(session, "hub.trust", json!({})).await?;
+                let shown = looked(session).await?;
                 Ok(form.text(&shown, words).into())
             }
             Self::Accept { yes, form } => accept(session, yes, form).await,
@@ -127,7 +142,7 @@ impl Command {
 
 /// Shows what there is, and trusts it if that is what the user wants.
 async fn accept(session: &Session, yes: bool, form: Form) -> Result<Done, Failure> {
-    let shown: Shown = answer(session, "hub.trust", json!({})).await?;
+    let shown = looked(session).await?;
     let (true, Some(hash)) = (needs_word(&shown), shown.hash.as_ref()) else {
         let failure = shown
             .problem
@@ -157,7 +172,36 @@ async fn accept(session: &Session, yes: bool, form: Form) -> Result<Done, Failur
     }
     let params: Value = json!({ "hash": hash });
     let trusted: Shown = answer(session, "hub.trust_accept", params).await?;
-    Ok(form.text(&trusted, words).into())
+    Ok(form.text(&trusted.with_settings()?, words).into())
+}
+
+/// What there is, and how it stands.
+async fn looked(session: &Session) -> Result<Shown, Failure> {
+    let shown: Shown = answer(session, "hub.trust", json!({})).await?;
+    shown.with_settings()
+}
+
+impl Shown {
+    /// Adds what the project's own settings come to: only the program knows what they mean.
+    fn with_settings(mut self) -> Result<Self, Failure> {
+        let user = Home::find()?.config_file();
+        match config::load_with_project(&user, Some(Path::new(&self.root))) {
+            Ok((settings, origins)) => {
+                let entries = config::entries(settings, &origins).into_iter();
+                let own = entries.filter(|entry| {
+                    let origin = entry.origin.as_ref();
+                    origin.is_some_and(|origin| origin.layer == Layer::Project)
+                });
+                let own = own.map(|entry| Setting {
+                    key: entry.key,
+                    value: entry.value,
+                });
+                self.settings = own.collect();
+            }
+            Err(error) => self.settings_problem = Some(error.to_string()),
+        }
+        Ok(self)
+    }
 }
 
 fn needs_word(shown: &Shown) -> bool {
@@ -192,6 +236,18 @@ fn words(shown: &Shown, paint: Paint) -> String {
         if let Some(problem) = &item.problem {
             let _ = writeln!(text, "          {}", paint.bad(one_line(problem)));
         }
+    }
+    for Setting { key, value } in &shown.settings {
+        let value = value.as_deref().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "  {:8}{}",
+            "setting",
+            one_line(&format!("{key} = {value}"))
+        );
+    }
+    for problem in shown.settings_problem.iter().flat_map(|told| told.lines()) {
+        let _ = writeln!(text, "  {:8}{}", "setting", paint.bad(one_line(problem)));
     }
     for change in &shown.changes {
         let _ = writeln!(

@@ -39,7 +39,7 @@ pub(crate) fn told(model: &Model) -> Value {
 }
 
 /// Waits until a call waits in the server, and tells its approval.
-fn pending(server: &Server) -> Value {
+pub(crate) fn pending(server: &Server) -> Value {
     let mut found = Value::Null;
     wait_until("a call waits", || {
         found = server.json(&["approvals", "list", "--json"])[0].clone();

@@ -3,9 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::Value;
+use dodona_testkit::model_server::Reply;
+use serde_json::{Value, json};
 
+use crate::approvals::told;
 use crate::harness::Home;
+use crate::model::Model;
+use crate::serve::Server;
+use crate::wire::post;
 
 /// Each hook says in an event that it was asked, beside what it does.
 const SCRIPT: &str = r#"
@@ -51,6 +56,22 @@ fn plugin(home: &Home) {
     fs::write(home.path().join("config/plugins.toml"), roster).unwrap();
 }
 
+const EVENTS: [&str; 6] = [
+    "events",
+    "--type",
+    "custom.hook",
+    "--limit",
+    "1000",
+    "--json",
+];
+
+/// The points that scripts were asked at.
+fn points(events: &Value) -> BTreeSet<String> {
+    let events = events["events"].as_array().unwrap().iter();
+    let point = |event: &Value| event["payload"]["point"].as_str().unwrap().to_owned();
+    events.map(point).collect()
+}
+
 #[test]
 fn a_question_comes_by_the_hooks_of_a_script() {
     let home = Home::new();
@@ -68,21 +89,8 @@ fn a_question_comes_by_the_hooks_of_a_script() {
     };
     let asked = run(&["ask", "How often does the lighthouse blink?"]);
     assert_eq!(asked.code, Some(0), "{}", asked.shown());
-    let events = run(&[
-        "events",
-        "--type",
-        "custom.hook",
-        "--limit",
-        "1000",
-        "--json",
-    ]);
-    let events: Value = serde_json::from_str(&events.stdout).unwrap();
-    let points: BTreeSet<&str> = events["events"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|event| event["payload"]["point"].as_str().unwrap())
-        .collect();
+    let events = run(&EVENTS);
+    let points = points(&serde_json::from_str(&events.stdout).unwrap());
     for point in [
         "SESSION_RESOLVED",
         "QUERY_RECEIVED",
@@ -101,4 +109,72 @@ fn a_question_comes_by_the_hooks_of_a_script() {
     assert!(called.stdout.contains("blinked"), "{}", called.shown());
     let listed = run(&["plugins", "list"]);
     assert!(!listed.stdout.contains("failed"), "{}", listed.shown());
+}
+
+#[test]
+fn a_conversation_that_is_shortened_and_closed_comes_by_the_hooks_of_a_script() {
+    let home = Home::new();
+    plugin(&home);
+    let model = Model::of(&home);
+    let file = home.path().join("config/config.toml");
+    let settings = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &file,
+        settings.replace("preload = 0", "preload = 0\nkeep_turns = 1"),
+    )
+    .unwrap();
+    let server = Server::on(home);
+    for number in 1..=4 {
+        let long = format!("Lamp {number} is of the old kind, and nobody has mended it since. ");
+        model.says(Reply::text(&long.repeat(60)));
+        let asked = server.home.run(&["ask", "Tell me about the lamps."]);
+        assert_eq!(asked.code, Some(0), "{}", asked.shown());
+    }
+    let shorter = server.json(&["call", "--project", ".", "agent.compact", "--json"]);
+    assert_eq!(shorter["compacted"], true, "{shorter}");
+    let id = shorter["context_id"].as_str().unwrap();
+    let closed = server.home.run(&["contexts", "close", id]);
+    assert_eq!(closed.code, Some(0), "{}", closed.shown());
+    let points = points(&server.json(&EVENTS));
+    for point in ["PRE_COMPACT", "POST_COMPACT", "SESSION_END"] {
+        assert!(points.contains(point), "{point} is not among {points:?}");
+    }
+    // What the script pinned is in what a model is shown from now on.
+    let shown = server.json(&[
+        "call",
+        "--project",
+        ".",
+        "agent.show",
+        &format!("context_id={id}"),
+        "--json",
+    ]);
+    assert!(shown.to_string().contains("the lighthouse"), "{shown}");
+}
+
+#[test]
+fn a_method_of_a_script_is_reached_over_http_by_command_and_by_the_model() {
+    let home = Home::new();
+    plugin(&home);
+    let model = Model::of(&home);
+    let server = Server::on(home);
+    // The model: it is offered the tool by a hook of the script, for no agent has it by itself.
+    model.says(Reply::stream().tool_call("a", "watcher_blink", &["{}"]));
+    model.says(Reply::text("It blinked."));
+    let asked = server.home.run(&["ask", "Blink!"]);
+    assert!(asked.stdout.starts_with("It blinked."), "{}", asked.shown());
+    let offered = model.requests()[0]["tools"].to_string();
+    assert!(offered.contains("watcher_blink"), "{offered}");
+    assert_eq!(told(&model)["blinked"], true);
+    // A command.
+    let called = server.json(&["call", "watcher.blink", "--json"]);
+    assert_eq!(called["blinked"], true);
+    // HTTP: as a method, and at the route that the script adds.
+    let (address, token) = server.door();
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "watcher.blink", "params": {} });
+    let answer = post(&address, "/rpc", &token, &request);
+    assert_eq!(answer["result"]["blinked"], true, "{answer}");
+    let answer = post(&address, "/plugins/watcher/blink", &token, &json!({}));
+    assert_eq!(answer["blinked"], true, "{answer}");
+    let refused = post(&address, "/plugins/watcher/blink", "", &json!({}));
+    assert!(refused["blinked"].is_null(), "{refused}");
 }

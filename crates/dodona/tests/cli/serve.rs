@@ -66,6 +66,19 @@ impl Server {
             .collect()
     }
 
+    /// Where it listens, and the header that lets one in.
+    pub(crate) fn door(&self) -> (String, String) {
+        let ready = fs::read(Self::ready_file(&self.home)).unwrap();
+        let ready: Value = serde_json::from_slice(&ready).unwrap();
+        let url = ready["url"].as_str().unwrap();
+        let token = fs::read_to_string(self.home.path().join("token")).unwrap();
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        (
+            address,
+            format!("Authorization: Bearer {}\r\n", token.trim()),
+        )
+    }
+
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let outcome = self.home.run(arguments);
         assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);

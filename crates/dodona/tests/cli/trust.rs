@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::harness::{Home, Outcome, check};
 
 /// A project that was cloned from somewhere, with a plugin in it.
-struct Cloned(TempDir);
+pub(crate) struct Cloned(TempDir);
 
 const SCRIPT: &str = "
 dodona.method { name = 'hello', doc = 'Says hello.', read_only = true,
@@ -17,7 +17,7 @@ dodona.method { name = 'hello', doc = 'Says hello.', read_only = true,
 ";
 
 impl Cloned {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let cloned = Self(tempfile::tempdir().unwrap());
         cloned.write(
             "plugins/greeter/manifest.toml",
@@ -28,27 +28,27 @@ impl Cloned {
         cloned
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.0.path().canonicalize().unwrap()
     }
 
-    fn write(&self, file: &str, text: &str) {
+    pub(crate) fn write(&self, file: &str, text: &str) {
         let path = self.0.path().join(".dodona").join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    fn run(&self, home: &Home, arguments: &[&str]) -> Outcome {
+    pub(crate) fn run(&self, home: &Home, arguments: &[&str]) -> Outcome {
         run_in(home, self.0.path(), arguments)
     }
 
-    fn state(&self, home: &Home) -> Value {
+    pub(crate) fn state(&self, home: &Home) -> Value {
         let shown = self.run(home, &["trust", "show", "--json"]);
         serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{}", shown.shown()))
     }
 }
 
-fn run_in(home: &Home, dir: &Path, arguments: &[&str]) -> Outcome {
+pub(crate) fn run_in(home: &Home, dir: &Path, arguments: &[&str]) -> Outcome {
     let mut command = home.command(arguments);
     home.outcome(arguments, command.current_dir(dir).output().unwrap())
 }

@@ -102,28 +102,40 @@ impl Site {
     ) -> Result<Value, CallError> {
         let address = self.url.strip_prefix("http://").unwrap();
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let body = body.to_string();
         let project = project.map(|id| format!("X-Dodona-Project: {id}\r\n"));
-        let request = format!(
-            "POST /rpc HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n{}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            self.token,
-            project.unwrap_or_default(),
-            body.len()
+        let mut answer = post(
+            address,
+            "/rpc",
+            &format!(
+                "Authorization: Bearer {}\r\n{}",
+                self.token,
+                project.unwrap_or_default()
+            ),
+            &body,
         );
-        let mut socket = TcpStream::connect(address).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .unwrap();
-        socket.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        let mut answer: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"));
         match answer["error"].is_null() {
             true => Ok(answer["result"].take()),
             false => Err(error(&answer["error"])),
         }
     }
+}
+
+/// Sends JSON, and reads JSON.
+pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> Value {
+    let body = body.to_string();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
 }
 
 /// An error object as the client reads it.

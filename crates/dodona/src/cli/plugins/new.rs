@@ -31,15 +31,36 @@ pub(super) fn make(name: &str, luau: bool, form: Form) -> Result<String, Failure
     let shown = dir.display().to_string();
     let told = json!({ "name": name, "directory": shown });
     Ok(form.text(&told, |_, paint| {
-        let check = paint.code(format!("dodona plugins check {name}"));
-        let reload = paint.code(format!(
-            "{:1$}",
-            "dodona plugins reload",
-            21 + name.as_str().len()
-        ));
-        format!("made {shown}\n  {check}   does it work?\n  {reload}   make it active\n")
+        let next = match luau {
+            true => SCRIPT_NEXT,
+            false => RULES_NEXT,
+        };
+        let next = next.map(|(command, why)| (command.replace("NAME", name.as_str()), why));
+        let width = next.iter().map(|(command, _)| command.len()).max();
+        let width = width.unwrap_or_default();
+        let lines = next.iter().map(|(command, why)| {
+            let command = paint.code(format!("{command:width$}"));
+            format!("  {command}   {why}\n")
+        });
+        format!("made {shown}\n{}", lines.collect::<String>())
     }))
 }
+
+/// What to do next, and what for.
+type Next = [(&'static str, &'static str); 2];
+
+const RULES_NEXT: Next = [
+    ("dodona plugins check NAME", "does it work?"),
+    ("dodona plugins reload", "make it active"),
+];
+
+const SCRIPT_NEXT: Next = [
+    ("dodona plugins test NAME", "does it work?"),
+    (
+        "dodona plugins grant NAME tool_exec",
+        "let it have its hook, and make it active",
+    ),
+];
 
 /// The files of a new plugin, by their place.
 type Files = &'static [(&'static str, &'static str)];
