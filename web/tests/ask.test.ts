@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gate } from "./support/model.ts";
-import { type App, expect, test } from "./support/test.ts";
+import { files, Server } from "./support/server.ts";
+import { App, expect, test } from "./support/test.ts";
 
 /** Asks in a new conversation. */
 async function ask(app: App, question: string): Promise<void> {
@@ -53,6 +54,20 @@ test("code can be cited, and opens at its lines", async ({ app, model }) => {
   const panel = app.page.getByRole("complementary", { name: "Source" });
   await expect(panel.locator(".marked").first()).toBeInViewport();
   await expect(panel.getByText("pub fn issue")).toBeVisible();
+});
+
+test("an answer and its code are copied as they were written", async ({ app, context, model }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const text = "Use **this**:\n\n```rust\nfn main() {}\n```";
+  model.says([{ text }]);
+  await ask(app, "How do I begin?");
+  const answer = latest(app);
+  await expect(answer).toHaveAttribute("aria-busy", "false");
+  const copied = () => app.page.evaluate(() => navigator.clipboard.readText());
+  await answer.getByRole("button", { name: "Copy code" }).click();
+  await expect.poll(async () => (await copied()).trim()).toBe("fn main() {}");
+  await answer.getByRole("button", { name: "Copy the answer" }).click();
+  await expect.poll(copied).toBe(text);
 });
 
 test("an answer can be stopped, and asked for again", async ({ app, model }) => {
@@ -142,6 +157,51 @@ test("a tool that needs approval waits for it, in the answer", async ({ app, ser
   await second.getByRole("button", { name: "Deny" }).click();
   await expect(latest(app).getByText("Then not.")).toBeVisible();
   await expect(latest(app).getByText("denied").first()).toBeVisible();
+});
+
+test("what a rule tells the model stands where it was told, and after a reload too", async ({ page, model }) => {
+  const told = "Every search so far found something.";
+  const rule = `[rule]
+id = "after-search"
+trigger = "on_tool_complete"
+
+[condition]
+expression = "context.result.tool_name == 'vault_search'"
+
+[action]
+type = "notify_self"
+message = "${told}"
+category = "info"
+deliver_at = "after_tool"
+`;
+  const server = await Server.start({ model: model.url, files: { ...files, ".dodona/rules/after-search.toml": rule } });
+  try {
+    const app = new App(page, server);
+    await app.signIn();
+    model.says(
+      [{ text: "First I look." }, { tool: "vault_search", arguments: { query: "sessions" } }],
+      [{ text: "Then I say so [1]." }],
+    );
+    await ask(app, "How long is a session?");
+    const answer = latest(app);
+    await expect(answer).toHaveAttribute("aria-busy", "false");
+    const inOrder = async () => {
+      const notice = answer.getByRole("note");
+      await expect(notice).toContainText(told);
+      await expect(notice).toContainText("after-search");
+      const text = (await answer.innerText()).replaceAll("\n", " ");
+      const places = ["First I look.", "vault.search", told, "Then I say so"].map((part) => text.indexOf(part));
+      expect(places.every((place, i) => place >= 0 && place > (places[i - 1] ?? -1)), text).toBe(true);
+    };
+    await inOrder();
+    // It is what the model read, and nothing else.
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(told);
+    await page.reload();
+    await inOrder();
+    expect(app.errors).toEqual([]);
+  } finally {
+    await server.stop();
+  }
 });
 
 test("a conversation can be forked, and the history leads to both", async ({ app, model }) => {

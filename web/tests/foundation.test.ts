@@ -85,6 +85,58 @@ test("the keyboard can skip the navigation", async ({ app }) => {
   await expect(page.getByRole("main")).toBeFocused();
 });
 
+test("the focus goes through the page in the order of reading, and comes back from a dialog", async ({ app }) => {
+  const { page } = app;
+  await app.open("#/rules");
+  await page.getByRole("table", { name: "Rules" }).waitFor();
+  await page.reload();
+  await page.getByRole("table", { name: "Rules" }).waitFor();
+  const seen: string[] = [];
+  for (let i = 0; i < 16; i += 1) {
+    await page.keyboard.press("Tab");
+    seen.push(
+      await page.evaluate(() => {
+        const at = document.activeElement;
+        return at?.getAttribute("aria-label") ?? at?.textContent?.trim() ?? "";
+      }),
+    );
+  }
+  const place = (name: RegExp) => seen.findIndex((one) => name.test(one));
+  const order = [/^Skip/, /^Commands/, /^Ask$/, /^Rules$/, /^System$/, /^Keyboard/, /^Find a rule$/, /^New rule$/];
+  const places = order.map(place);
+  expect(places, seen.join(" | ")).toEqual(places.toSorted((a, b) => a - b));
+  expect(places).not.toContain(-1);
+
+  const button = page.getByRole("button", { name: "Keyboard shortcuts" });
+  await button.focus();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(button).toBeFocused();
+});
+
+test("the policy refuses what was put into the page from elsewhere", async ({ page, server }) => {
+  const app = new App(page, server);
+  await app.signIn();
+  const policy = (await page.reload())?.headers()["content-security-policy"] ?? "";
+  expect(policy).toContain("script-src 'self'");
+  expect(policy).not.toContain("unsafe");
+  const refused = page.evaluate(
+    () =>
+      new Promise<string>((resolve) =>
+        document.addEventListener("securitypolicyviolation", (event) => resolve(event.effectiveDirective)),
+      ),
+  );
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.setAttribute("nonce", "guessed");
+    script.append("window.hacked = 1");
+    document.body.append(script);
+  });
+  expect(await refused).toMatch(/script-src|trusted-types/);
+  expect(await page.evaluate("window.hacked")).toBeUndefined();
+});
+
 test("a server that goes away is told, and the page goes on when it is back", async ({ page }) => {
   const server = await Server.start();
   try {

@@ -2,13 +2,13 @@ import { expect, loaded, test } from "./support/test.ts";
 
 const address = (path: string, query = "") => `#/notes/${encodeURIComponent(path)}${query}`;
 
-test("a note is read, with its frontmatter, tags and backlinks, and its links lead on", async ({ app }) => {
+test("a note is read, with its frontmatter, tags and backlinks, and its links lead on", async ({ app, server }) => {
   const { page } = app;
+  server.write("notes/status.md", "---\nstatus: accepted\ntags: [plan]\n---\n# Status\n");
   await app.open("#/notes");
   await page.getByRole("treeitem", { name: "Authentication" }).click();
   const note = page.getByRole("article", { name: "auth" });
   await expect(note.getByRole("heading", { name: "Authentication" })).toBeVisible();
-  await expect(note.getByText("[auth, decision]")).toBeVisible();
   await expect(note.getByRole("link", { name: "#decision" })).toBeVisible();
   const backlinks = page.getByRole("complementary", { name: "Linked from" });
   await expect(backlinks.getByRole("link", { name: "index" })).toBeVisible();
@@ -17,6 +17,9 @@ test("a note is read, with its frontmatter, tags and backlinks, and its links le
   await expect(page).toHaveURL(/sessions\.md/);
   await note.page().goBack();
   await expect(page.getByRole("heading", { name: "Authentication" })).toBeVisible();
+  await app.open(address("notes/status.md"));
+  await expect(page.getByLabel("Frontmatter").getByText("accepted")).toBeVisible();
+  await expect(page.getByRole("list", { name: "Tags" }).getByRole("link", { name: "#plan" })).toBeVisible();
 });
 
 test("lines that a link names are marked", async ({ app }) => {
@@ -205,94 +208,6 @@ test("what a note says stays text, whatever it says", async ({ app, server }) =>
   await page.getByRole("button", { name: "Show as a table" }).click();
   await expect(page.getByRole("table", { name: "Notes and their links" })).toBeVisible();
   await isHarmless();
-});
-
-/** The answers for a vault of that size: writing and indexing it is tested elsewhere, here it is drawn. */
-function vault(size: number) {
-  const path = (i: number) => `n/${i % 50}/n${i}.md`;
-  const notes = Array.from({ length: size }, (_, i) => ({ path: path(i), title: `Note ${i}` }));
-  const edges = notes.flatMap((note, i) =>
-    [Math.floor(i / 7), (i * 13) % size].map((to) => ({ from: note.path, to: path(to) })),
-  );
-  return { notes, edges, unresolved: [] };
-}
-
-test("a graph of 5 000 notes is laid out in another thread, and the page answers meanwhile", async ({ app }) => {
-  const { page } = app;
-  const { notes, ...links } = vault(5_000);
-  const answers: Record<string, unknown> = { "vault.graph": { notes, ...links }, "vault.list": { notes } };
-  await page.route("**/rpc", async (route) => {
-    const { id, method } = route.request().postDataJSON() as { id: number; method: string };
-    if (answers[method]) await route.fulfill({ json: { jsonrpc: "2.0", id, result: answers[method] } });
-    else await route.fallback();
-  });
-  // Counts what else the page does while the layout runs: each turn of this is a task of its own.
-  await page.evaluate(() => {
-    const counts = { tasks: 0, pictures: 0 };
-    (window as unknown as { counts: typeof counts }).counts = counts;
-    let steps = "";
-    const turn = () => {
-      const graph = document.querySelector<HTMLElement>("[data-layout=running]");
-      if (graph) {
-        counts.tasks += 1;
-        if (graph.dataset.steps !== steps) counts.pictures += 1;
-        steps = graph.dataset.steps ?? "";
-      }
-      setTimeout(turn);
-    };
-    turn();
-  });
-  const thread = page.waitForEvent("worker", { predicate: (worker) => worker.url().includes("layout") });
-  await app.open("#/notes?show=graph");
-  await thread;
-  const graph = page.getByRole("application", { name: /Graph of 5000 notes/ });
-  await expect(graph).toBeVisible();
-  await expect(page.locator("[data-layout=done]")).toBeVisible({ timeout: 90_000 });
-  const counts = await page.evaluate(
-    () => (window as unknown as { counts: { tasks: number; pictures: number } }).counts,
-  );
-  expect(counts.pictures).toBeGreaterThan(1);
-  expect(counts.tasks).toBeGreaterThan(counts.pictures);
-
-  // The keyboard goes from note to note, zooms, and opens one.
-  const told = page.locator("[data-note]");
-  await graph.focus();
-  await page.keyboard.press("ArrowDown");
-  await expect(told).toBeVisible();
-  const first = (await told.getAttribute("data-note")) ?? "";
-  await page.keyboard.press("ArrowRight");
-  await expect(told).not.toHaveAttribute("data-note", first);
-  const zoom = (await page.locator("[data-zoom]").getAttribute("data-zoom")) ?? "";
-  await page.keyboard.press("+");
-  await expect(page.locator("[data-zoom]")).not.toHaveAttribute("data-zoom", zoom);
-  const path = (await told.getAttribute("data-note")) ?? "";
-  await page.keyboard.press("Enter");
-  await expect(page).toHaveURL(new RegExp(`${encodeURIComponent(path)}$`));
-  // Thousands are listed, some dozens of lines are there.
-  await expect(page.getByRole("treeitem").first()).toBeVisible();
-  expect(await page.getByRole("treeitem").count()).toBeLessThan(200);
-});
-
-test("the pointer shows a note's title in the graph, and opens it", async ({ app }) => {
-  const { page } = app;
-  await app.open("#/notes?show=graph");
-  await expect(page.locator("[data-layout=done]")).toBeVisible();
-  const graph = page.getByRole("application", { name: /^Graph of/ });
-  const box = await graph.boundingBox();
-  if (!box) throw new Error("the graph has no place");
-  // The keyboard tells where a note is; then the pointer goes there.
-  const told = page.locator("[data-note]");
-  await graph.focus();
-  await page.keyboard.press("ArrowDown");
-  const [x = 0, y = 0] = ((await told.getAttribute("data-place")) ?? "").split(" ").map(Number);
-  await page.keyboard.press("Escape");
-  await expect(told).toHaveCount(0);
-  await page.mouse.move(box.x + x, box.y + y);
-  await expect(told).toBeVisible();
-  const path = (await told.getAttribute("data-note")) ?? "";
-  await page.mouse.down();
-  await page.mouse.up();
-  await expect(page).toHaveURL(new RegExp(encodeURIComponent(path).replaceAll(".", "\\.")));
 });
 
 test("notes have no serious finding of axe-core, light or dark, and fit a phone", async ({ app }) => {

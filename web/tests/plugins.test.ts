@@ -58,6 +58,19 @@ description = "x"
 [capabilities]
 uses = ["net:${EVIL}"]
 `,
+  "manners/manifest.toml": `[plugin]
+id = "manners"
+version = "1.0.0"
+description = "Adds to the prompt"
+[capabilities]
+uses = ["prompt"]
+[script]
+main = "main.luau"
+`,
+  "manners/main.luau": `dodona.hook("SYSTEM_PROMPT_EXTEND", { name = "manners" }, function()
+    return dodona.append("Name the file before you quote it.")
+end)
+`,
 };
 
 interface Info {
@@ -145,6 +158,23 @@ test("settings are set, checked and reset", async ({ app, server }) => {
   await expect(page.getByRole("switch", { name: "loud" })).toHaveAttribute("aria-checked", "true");
 });
 
+test("nobody leaves a changed setting without being asked", async ({ app }) => {
+  const { page } = app;
+  await app.open("#/plugins/helper?tab=settings");
+  const sources = page.getByRole("textbox", { name: /^sources/ });
+  await sources.fill("13");
+  const asked = page.getByRole("dialog", { name: "Leave without saving?" });
+  await page.getByRole("tab", { name: "Logs" }).click();
+  await expect(asked).toContainText("The setting sources");
+  await asked.getByRole("button", { name: "Go on editing" }).click();
+  await expect(sources).toHaveValue("13");
+  await page.getByRole("tab", { name: "Logs" }).click();
+  await asked.getByRole("button", { name: "Leave without saving" }).click();
+  await expect(page).toHaveURL(/tab=logs/);
+  await page.getByRole("tab", { name: "Settings" }).click();
+  await expect(sources).not.toHaveValue("13");
+});
+
 test("capabilities are granted and revoked, and the plugin follows", async ({ app, server }) => {
   const { page } = app;
   await app.open("#/plugins/standup?tab=access");
@@ -185,6 +215,24 @@ test("hooks stand in the order in which they run, plugins in that of activation"
   await page.getByRole("tab", { name: "All" }).click();
   await page.getByRole("button", { name: "Reload" }).click();
   await expect(page.getByText(/^Reloaded:/)).toBeVisible();
+});
+
+test("what a plugin's hook changed is told in the trace of a question", async ({ app, server, model }) => {
+  const { page } = app;
+  await server.call("plugins.grant", { plugin: "manners", capabilities: ["prompt"] });
+  await expect.poll(async () => (await info(server, "manners")).state).toBe("active");
+  model.says([{ text: "Politely." }]);
+  await app.open("#/ask");
+  await page.getByRole("textbox", { name: "Question" }).fill("How should one quote?");
+  await page.keyboard.press("Enter");
+  const answer = page.getByRole("article").last();
+  await expect(answer).toHaveAttribute("aria-busy", "false");
+  expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("Name the file before you quote it.");
+  await answer.getByRole("link", { name: "Trace" }).click();
+  await page.getByRole("tab", { name: /Hooks/ }).click();
+  const edit = page.getByRole("listitem").filter({ hasText: "manners" }).filter({ hasText: "edited" });
+  await edit.getByText("SYSTEM_PROMPT_EXTEND").click();
+  await expect(edit.getByText("Name the file before you quote it.")).toBeVisible();
 });
 
 test("no markup in a plugin's log, reason or settings becomes markup", async ({ app }) => {

@@ -35,6 +35,29 @@ test("a kill -9 in mid-answer leaves what was said, and says that it was interru
   }
 });
 
+test("a lost connection in mid-answer loses nothing, and the answer goes on by itself", async ({ app, model }) => {
+  const { page } = app;
+  // The page's own connection, in the hands of the test.
+  const sockets: { close: () => Promise<void> }[] = [];
+  await page.routeWebSocket(/\/rpc$/, (socket) => {
+    socket.connectToServer();
+    sockets.push(socket);
+  });
+  const middle = gate();
+  model.says([{ text: "Before the cut, " }, { wait: middle.passed }, { text: "after the cut." }]);
+  await page.reload();
+  await page.getByRole("textbox", { name: "Question" }).fill("What is lost?");
+  await page.keyboard.press("Enter");
+  const answer = page.getByRole("article").last();
+  await expect(answer.getByText("Before the cut,")).toBeVisible();
+  const before = sockets.length;
+  await sockets.at(-1)?.close();
+  await expect.poll(() => sockets.length).toBeGreaterThan(before);
+  middle.open();
+  await expect(answer.getByText("Before the cut, after the cut.")).toBeVisible();
+  await expect(answer).toHaveAttribute("aria-busy", "false");
+});
+
 test("a conversation of 1 000 messages opens at its end, and can be read to its beginning", async ({ app, server }) => {
   const at = (n: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString();
   const recent = Array.from({ length: 1_000 }, (_, n) => ({

@@ -1,3 +1,4 @@
+import { gate } from "./support/model.ts";
 import { Server } from "./support/server.ts";
 import { App, expect, loaded, test } from "./support/test.ts";
 
@@ -13,6 +14,37 @@ test("running calls are a tree, and a branch of it can be stopped", async ({ app
   await expect(call).toHaveCount(0);
   const { items } = await server.call<{ items: { status?: string }[] }>("hub.stream", { stream_id });
   expect(items.at(-1)?.status).toBe("cancelled");
+});
+
+test("nested calls stand below the call that made them, and one ends without the other", async ({
+  app,
+  server,
+  model,
+}) => {
+  const { page } = app;
+  const never = gate();
+  model.says(
+    [{ tool: "agent_delegate", arguments: { name: "librarian", task: "Sort the notes" } }],
+    [{ text: "Sorting" }, { wait: never.passed }],
+    [{ text: "Unsorted, then." }],
+  );
+  const { stream_id } = await server.call<{ stream_id: string }>("agent.chat", { message: "Sort the notes" });
+  await app.open("#/system");
+  const tree = page.getByRole("tree", { name: "Running calls" });
+  const at = (level: number, method: string) =>
+    tree.locator(`[role=treeitem][aria-level="${level}"]`).filter({ hasText: method });
+  await expect(at(1, "agent.chat")).toHaveCount(1);
+  await expect(at(2, "agent.delegate")).toHaveCount(1);
+  await at(2, "agent.delegate").getByRole("button", { name: "Stop agent.delegate" }).click();
+  await expect(tree.getByRole("treeitem").filter({ hasText: "agent.delegate" })).toHaveCount(0);
+  never.open();
+  // Its caller went on without it.
+  await expect
+    .poll(async () => {
+      const { items } = await server.call<{ items: { status?: string; call_id: string }[] }>("hub.stream", { stream_id });
+      return items.at(-1)?.status;
+    })
+    .toBe("complete");
 });
 
 test("health is told", async ({ app }) => {

@@ -179,7 +179,7 @@ impl Accounts {
         }
     }
 
-    /// The tokens of one user, or of all; expired ones too.
+    /// The tokens of one user, or of all, by user and name, then the oldest first; expired ones too.
     pub(crate) fn list(&self, user: Option<&UserId>) -> Vec<TokenInfo> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let mut list: Vec<TokenInfo> = tokens
@@ -187,7 +187,12 @@ impl Accounts {
             .map(|token| token.info.clone())
             .filter(|info| user.is_none_or(|user| info.user == *user))
             .collect();
-        list.sort_by(|a, b| (&a.user, &a.name).cmp(&(&b.user, &b.name)));
+        // Every sign-in of the page makes one of the same name.
+        let place = |info: &TokenInfo| (info.created_at, info.id.clone());
+        list.sort_by(|a, b| {
+            let names = (&a.user, &a.name).cmp(&(&b.user, &b.name));
+            names.then_with(|| place(a).cmp(&place(b)))
+        });
         list
     }
 

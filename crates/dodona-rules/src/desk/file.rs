@@ -86,18 +86,18 @@ pub(super) fn is_file_name(name: &str) -> bool {
     plain && visible && name.len() <= 200 && name.len() > ".toml".len() && name.ends_with(".toml")
 }
 
-/// Makes a project's directory for rules, unless a link would lead out of the project.
-pub(super) fn make_below(root: &Path) -> io::Result<PathBuf> {
+/// Makes a directory below another, unless a link would lead out of that.
+pub(super) fn make_below(root: &Path, below: &Path) -> io::Result<PathBuf> {
     let root = root.canonicalize()?;
     let mut directory = root.clone();
-    for part in [".dodona", "rules"] {
+    for part in below.components() {
         directory = directory.join(part);
         match fs::create_dir(&directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => directory = directory.canonicalize()?,
         }
         if !directory.starts_with(&root) {
-            let why = "`.dodona/rules` is a link that leads out of the project";
+            let why = format!("`{}` is a link that leads out", below.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
     }
@@ -139,7 +139,7 @@ mod tests {
         fs::create_dir(&project).unwrap();
         fs::create_dir(&outside).unwrap();
         std::os::unix::fs::symlink(&outside, project.join(".dodona")).unwrap();
-        let refused = make_below(&project).unwrap_err();
+        let refused = make_below(&project, Path::new(".dodona/rules")).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
         assert!(!outside.join("rules").exists());
     }

@@ -1,14 +1,13 @@
 //! `rules.source`.
 
-use std::collections::BTreeMap;
-
 use dodona_plugin::{CallCtx, CallError, ErrorCode, schema_hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Desk;
 use super::file::{Place, RuleFile};
+use super::own::Scripts;
 use crate::Problem;
 use crate::format::{self, Condition};
 use crate::identity::Scope;
@@ -41,7 +40,7 @@ pub(super) struct RuleSourceText {
     /// Goes into `if_version` of `rules.write`.
     version: String,
     /// The scripts that it names, by the paths by which it does; those that cannot be read are absent.
-    scripts: BTreeMap<String, String>,
+    scripts: Scripts,
     /// Why it cannot be saved from here.
     locked: Option<String>,
     /// What is wrong with it.
@@ -94,7 +93,7 @@ fn shown(rules: &ProjectRules, file: &RuleFile, path: String, text: String) -> R
             .next()
             .unwrap_or_default()
             .to_owned(),
-        version: version(&text),
+        version: version(&text, &scripts),
         locked: locked(&file.scope, core, !scripts.is_empty()),
         scripts,
         problems: problems.cloned().collect(),
@@ -103,9 +102,12 @@ fn shown(rules: &ProjectRules, file: &RuleFile, path: String, text: String) -> R
     }
 }
 
-/// What tells one text of a file from another.
-pub(super) fn version(text: &str) -> String {
-    schema_hash(&Value::from(text))
+/// What tells one text of a file and its scripts from another.
+pub(super) fn version(text: &str, scripts: &Scripts) -> String {
+    if scripts.is_empty() {
+        return schema_hash(&Value::from(text));
+    }
+    schema_hash(&json!([text, scripts]))
 }
 
 fn locked(scope: &Scope, core: bool, has_script: bool) -> Option<String> {
@@ -115,7 +117,7 @@ fn locked(scope: &Scope, core: bool, has_script: bool) -> Option<String> {
             Some("It is a core rule of the program, and nothing replaces it.".to_owned())
         }
         Scope::Bundled if has_script => Some(
-            "It comes with the program, with a script. Copies of both among your rules take its place."
+            "It comes with the program, with a script. Save changed copies among your rules: they take its place."
                 .to_owned(),
         ),
         Scope::Bundled => Some(
@@ -137,10 +139,11 @@ impl RuleFile {
         }
     }
 
-    fn scripts(&self, path: &str, text: &str) -> BTreeMap<String, String> {
+    /// The scripts that a text names which is here, or will be.
+    pub(super) fn scripts(&self, path: &str, text: &str) -> Scripts {
         let (rule, _) = format::parse(path, text);
         let Some(Condition::Script(script)) = rule.map(|rule| rule.condition) else {
-            return BTreeMap::new();
+            return Scripts::new();
         };
         let source = match &self.place {
             Place::Program(_) => bundled(&script),

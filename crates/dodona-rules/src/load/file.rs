@@ -111,7 +111,7 @@ pub(crate) fn script_below(directory: &Path, script: &str) -> Result<String, Str
 }
 
 /// A path that goes down only.
-pub(super) fn relative(script: &str) -> Result<&Path, String> {
+pub(crate) fn relative(script: &str) -> Result<&Path, String> {
     let path = Path::new(script);
     let down = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     match path.components().all(down) {

@@ -10,7 +10,7 @@ mod set;
 pub use bundled::{BUNDLED, BundledFile, bundled};
 pub use directory::{load_directory, rule_files};
 pub use file::{LARGEST, Loaded, load_file, load_text};
-pub(crate) use file::{read_text, script_below};
+pub(crate) use file::{read_text, relative, script_below};
 pub use merge::{Layers, merge};
 pub(crate) use scan::{Places, ProjectRules, Scanner, Sets};
 pub(crate) use set::Entry;

@@ -11,6 +11,7 @@ mod bundled;
 mod desk;
 mod earlier;
 mod examples;
+mod files;
 mod format;
 mod gates;
 mod hostile;

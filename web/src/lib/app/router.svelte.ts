@@ -2,6 +2,7 @@
  * The address is `#/view/part/part?name=value`: everything after `#` stays in the browser, so the
  * server has one page and no list of views.
  */
+import { unsaved } from "./unsaved.svelte";
 
 export interface Route {
   view: string;
@@ -35,9 +36,16 @@ export function href(view: string, parts: string[] = [], query: Record<string, s
 class Router {
   route = $state.raw<Route>(parse(location.hash));
 
+  /** Where `route` is. */
+  private address = location.hash;
+
   constructor() {
     addEventListener("hashchange", () => {
-      this.route = parse(location.hash);
+      const wanted = location.hash;
+      if (unsaved.what === null) return this.arrive(wanted);
+      // The browser is there already: back, until somebody has said whether to go.
+      history.replaceState(null, "", this.address || "#/");
+      unsaved.ask(() => this.go(wanted));
     });
   }
 
@@ -47,7 +55,14 @@ class Router {
 
   /** The same place under another address: no new entry in the history. */
   replace(address: string): void {
-    history.replaceState(null, "", address);
+    unsaved.ask(() => {
+      history.replaceState(null, "", address);
+      this.arrive(address);
+    });
+  }
+
+  private arrive(address: string): void {
+    this.address = address;
     this.route = parse(address);
   }
 }

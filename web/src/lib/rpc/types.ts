@@ -470,6 +470,14 @@ export type DelegateResult = {
   context_id: ContextId;
 };
 
+/** What became of a rule. */
+export type Deleted = {
+  /** The file that is gone. */
+  path: string;
+  /** The file of the rule that counts under its name now, where it had taken another one's place. */
+  instead?: string | null;
+};
+
 /** When an agent is told of something. */
 export type DeliverAt = "turn_start" | "after_tool" | "immediate";
 
@@ -3129,6 +3137,19 @@ export interface Methods {
     result: Checked;
     kind: "unary";
   };
+  /** Deletes the file of a rule of the user or the project. A script that it names stays: other rules may name it too. A rule whose place it had taken counts again. */
+  "rules.delete": {
+    params: {
+      /** Among whose rules. */
+      scope: WriteScope;
+      /** The name of the file, without a directory. */
+      file: string;
+      /** The version that was read, so that nobody's change is lost. */
+      if_version: string;
+    };
+    result: Deleted;
+    kind: "unary";
+  };
   /** Switches a rule off for you, at once and for good. A core rule stays on. */
   "rules.disable": {
     params: {
@@ -3196,6 +3217,21 @@ export interface Methods {
     result: Reloaded;
     kind: "unary";
   };
+  /** Gives a rule of the user or the project another id, and its file that name. What it did so far stays in the log under the old one. */
+  "rules.rename": {
+    params: {
+      /** Among whose rules. */
+      scope: WriteScope;
+      /** The name of its file, without a directory. */
+      file: string;
+      /** What it will be called. Its file is called so too. */
+      id: string;
+      /** The version that was read, so that nobody's change is lost. */
+      if_version: string;
+    };
+    result: Saved;
+    kind: "unary";
+  };
   /** The JSON Schema of a rule's file, for editors. */
   "rules.schema": {
     params: Record<string, never>;
@@ -3244,7 +3280,7 @@ export interface Methods {
     result: Tests;
     kind: "unary";
   };
-  /** Saves a rule's file, among the user's rules or the project's, whole or not at all. It counts once this has answered. A text that could not run is refused with all that is wrong with it. */
+  /** Saves a rule's file, among the user's rules or the project's, whole or not at all, and the script that it names if that is given too. It counts once this has answered. A text that could not run is refused with all that is wrong with it. */
   "rules.write": {
     params: {
       /** Among whose rules. */
@@ -3253,6 +3289,8 @@ export interface Methods {
       file: string;
       /** All of its text. */
       text: string;
+      /** The script that it names, by the path by which it does, if that is to be saved too. */
+      scripts?: Record<string, string>;
       /** The version that was read, so that nobody's change is lost. Without it the file must be new. */
       if_version?: string | null;
     };

@@ -27,8 +27,18 @@ export const draftOf = (source: RuleSourceText): Draft => ({
   scripts: source.scripts,
 });
 
+/** The script that a text names; the server has the last word on what it means. */
+const namedIn = (text: string): string | null => /^[ \t]*script[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(text)?.[1] ?? null;
+
+/** What a script says that is not there yet. */
+const NEW_SCRIPT = "-- Fires where this returns true, or an action.\nreturn false\n";
+
 export class Bench {
   text = $state("");
+  /** The scripts as they are edited, by path. */
+  private scripts = $state<Record<string, string>>({});
+  /** What the files have. */
+  private saved = $state.raw({ text: "", scripts: {} as Record<string, string> });
   tests = $state.raw<Tests | null>(null);
   /** The text that the tests are about. */
   private tested = $state("");
@@ -46,14 +56,37 @@ export class Bench {
 
   constructor(readonly draft: Draft) {
     this.text = draft.text;
+    this.scripts = { ...draft.scripts };
+    this.saved = { text: draft.saved, scripts: draft.scripts };
   }
 
-  readonly changed = $derived.by(() => this.text !== this.draft.saved);
+  /** The script that the text names. */
+  readonly named = $derived.by(() => namedIn(this.text));
+  readonly scriptChanged = $derived.by(() => this.named !== null && this.script !== this.saved.scripts[this.named]);
+  readonly changed = $derived.by(() => this.text !== this.saved.text || this.scriptChanged);
+  /** Whether somebody has written something that no file has. */
+  readonly written = $derived.by(() => this.changed && (this.text !== this.draft.text || this.scriptChanged));
+  /** All that is tested and saved, as one text to compare. */
+  private readonly whole = $derived.by(() => JSON.stringify([this.text, this.sentScripts()]));
   /** Whether the tests say how the text is now. */
-  readonly current = $derived.by(() => this.tests !== null && this.tested === this.text);
-  readonly backtestIsCurrent = $derived.by(() => this.backtest !== null && this.backtested === this.text);
+  readonly current = $derived.by(() => this.tests !== null && this.tested === this.whole);
+  readonly backtestIsCurrent = $derived.by(() => this.backtest !== null && this.backtested === this.whole);
   readonly problems = $derived.by((): RulesProblem[] => this.tests?.problems ?? []);
   readonly errors = $derived.by(() => this.problems.filter((problem) => problem.severity === "error").length);
+
+  /** The text of that script; one that is not there yet begins with a few lines. */
+  get script(): string {
+    return this.named === null ? "" : (this.scripts[this.named] ?? NEW_SCRIPT);
+  }
+
+  set script(text: string) {
+    if (this.named !== null) this.scripts[this.named] = text;
+  }
+
+  /** What the script's file has; nothing where there is none. */
+  get savedScript(): string {
+    return this.named === null ? "" : (this.saved.scripts[this.named] ?? "");
+  }
 
   /** Looks at the text once nobody types; called whenever it changes. */
   look(): () => void {
@@ -63,24 +96,24 @@ export class Bench {
   }
 
   async check(): Promise<void> {
-    const text = this.text;
+    const { whole } = this;
     try {
-      const tests = await call("rules.test", { texts: [this.sent(text)] });
-      if (text !== this.text) return;
+      const tests = await call("rules.test", { texts: [this.sent()] });
+      if (whole !== this.whole) return;
       this.tests = tests;
-      this.tested = text;
+      this.tested = whole;
       this.checkFailed = null;
     } catch (thrown) {
-      if (text === this.text) this.checkFailed = RpcError.of(thrown);
+      if (whole === this.whole) this.checkFailed = RpcError.of(thrown);
     }
   }
 
   async runBacktest(since: string | null): Promise<void> {
     this.cancel();
-    const text = this.text;
+    const { whole } = this;
     [this.running, this.progress, this.refused] = [true, "", null];
     try {
-      const stream = await start("rules.backtest", { rules: [this.sent(text)], since, examples: 20 });
+      const stream = await start("rules.backtest", { rules: [this.sent()], since, examples: 20 });
       this.stream = stream;
       this.stop = follow(stream, {
         item: (item) => {
@@ -88,7 +121,7 @@ export class Bench {
           else if (isError(item)) say.tell("error", item.error, item.hint ?? null);
           else if (isData(item)) {
             this.backtest = wholeBacktest(item.data as Backtest);
-            this.backtested = text;
+            this.backtested = whole;
           } else if (isDone(item)) this.running = false;
         },
         ended: () => {
@@ -114,9 +147,11 @@ export class Bench {
   /** The rule that was saved, as `plugin/id`; nothing where it was not. */
   async save(): Promise<string | null> {
     const { scope, file, version } = this.draft;
+    const scripts = version === null || this.scriptChanged ? this.sentScripts() : {};
     [this.saving, this.refused] = [true, null];
     try {
-      const saved = await call("rules.write", { scope, file, text: this.text, if_version: version });
+      const saved = await call("rules.write", { scope, file, text: this.text, scripts, if_version: version });
+      this.saved = { text: this.text, scripts: { ...this.saved.scripts, ...scripts } };
       say.tell("success", `${file} is saved and in use`);
       return saved.rule;
     } catch (thrown) {
@@ -127,7 +162,11 @@ export class Bench {
     }
   }
 
-  private sent(text: string): { path: string; text: string; scripts: Record<string, string> } {
-    return { path: this.draft.file, text, scripts: this.draft.scripts };
+  private sent(): { path: string; text: string; scripts: Record<string, string> } {
+    return { path: this.draft.file, text: this.text, scripts: this.sentScripts() };
+  }
+
+  private sentScripts(): Record<string, string> {
+    return this.named === null ? {} : { [this.named]: this.script };
   }
 }

@@ -55,6 +55,10 @@ export const SUPPRESSED: Record<Suppressed, string> = {
   once_per_session: "It has fired in this session already (`once_per`).",
 };
 
+/** What a rule can be called. */
+export const isId = (text: string): boolean => /^[a-z0-9-]+$/.test(text);
+export const NO_ID = "Small letters, digits and `-`, as in `no-main-writes`";
+
 /** The id alone of rules that belong to no plugin. */
 export const short = (rule: string): string => rule.replace(/^rules\//, "");
 

@@ -8,6 +8,7 @@ export interface Colours {
   strong: string;
   text: string;
   halo: string;
+  font: string;
 }
 
 export function colours(element: Element): Colours {
@@ -18,6 +19,7 @@ export function colours(element: Element): Colours {
     strong: style.getPropertyValue("--graph-strong"),
     text: style.color,
     halo: style.backgroundColor,
+    font: style.fontFamily,
   };
 }
 
@@ -39,7 +41,9 @@ const LABELS = 40;
 
 export function draw(to: CanvasRenderingContext2D, scene: Scene, ratio: number): void {
   to.setTransform(ratio, 0, 0, ratio, 0, 0);
-  to.clearRect(0, 0, scene.width, scene.height);
+  // Drawn too: what is behind a canvas is not always repainted when light turns to dark.
+  to.fillStyle = scene.colours.halo;
+  to.fillRect(0, 0, scene.width, scene.height);
   const near = scene.at === null ? null : new Set([scene.at, ...scene.net.neighbours(scene.at)]);
   links(to, scene, null);
   if (near) links(to, scene, scene.at);
@@ -87,7 +91,7 @@ function notes(to: CanvasRenderingContext2D, scene: Scene, near: Set<number> | n
 
 function titles(to: CanvasRenderingContext2D, scene: Scene, near: Set<number> | null): void {
   const { net, places, camera, width, height, colours } = scene;
-  to.font = "12px ui-sans-serif, system-ui, sans-serif";
+  to.font = `12px ${colours.font}`;
   to.textAlign = "center";
   to.textBaseline = "top";
   to.lineJoin = "round";

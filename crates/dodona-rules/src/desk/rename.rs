@@ -1,0 +1,98 @@
+//! `rules.rename`.
+
+use dodona_plugin::CallCtx;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Desk;
+use super::own::{OwnFile, Saved, Scripts, WriteError, WriteScope};
+use crate::format;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct RenameParams {
+    /// Among whose rules.
+    scope: WriteScope,
+    /// The name of its file, without a directory.
+    #[schemars(length(min = 6, max = 200))]
+    file: String,
+    /// What it will be called. Its file is called so too.
+    #[schemars(length(min = 1, max = 128), regex(pattern = "^[a-z0-9-]+$"))]
+    id: String,
+    /// The version that was read, so that nobody's change is lost.
+    #[schemars(length(max = 128))]
+    if_version: String,
+}
+
+pub(super) async fn rename(
+    desk: &Desk,
+    ctx: &CallCtx,
+    p: RenameParams,
+) -> Result<Saved, WriteError> {
+    let _alone = desk.writing.lock().await;
+    let old = OwnFile::find(desk, ctx, p.scope, &p.file)?;
+    let (text, _) = old.read_as(&p.if_version)?;
+    let new = OwnFile::find(desk, ctx, p.scope, &format!("{}.toml", p.id))?;
+    let stays = new.path == old.path;
+    if !stays {
+        new.must_be_new()?;
+    }
+    let before = desk.label_of(ctx, &old.shown()).await;
+    let text = with_id(&old.shown(), &text, &p.id);
+    let none = Scripts::new();
+    let rule = new.would_be(&text, &none)?.label.clone();
+    desk.must_be_free(ctx, &rule).await?;
+    new.save(&text, &none)?;
+    if !stays {
+        old.remove()?;
+    }
+    if let Some(before) = before {
+        carry_switch(desk, ctx, &before, &rule).await?;
+    }
+    Ok(Saved {
+        rule,
+        version: new.version(&text),
+        problems: desk.problems_of(ctx, &new.shown()).await,
+        path: new.shown(),
+    })
+}
+
+/// The text with another id, all else as it was. A text that has none stays so, and cannot run.
+fn with_id(path: &str, text: &str, id: &str) -> String {
+    let (rule, _) = format::parse(path, text);
+    let Some(rule) = rule else {
+        return text.to_owned();
+    };
+    let mut changed = text.to_owned();
+    changed.replace_range(rule.spots.id.span, &format!("\"{id}\""));
+    changed
+}
+
+/// A rule that somebody switched off stays off under its new name.
+async fn carry_switch(
+    desk: &Desk,
+    ctx: &CallCtx,
+    before: &str,
+    now: &str,
+) -> Result<(), WriteError> {
+    let (host, user) = (&desk.live.host, &ctx.principal.user);
+    if !host.disabled(user).contains(before) {
+        return Ok(());
+    }
+    for (rule, off) in [(now, true), (before, false)] {
+        let set = host.set_disabled(user, rule, off).await;
+        set.map_err(WriteError::Switch)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_id_leaves_comments_and_all_else_as_they_were() {
+        let text = "# why\n[rule]\nid = 'old' # note\ntrigger = \"on_turn_start\"\n\n[condition]\nexpression = \"'old' == 'old'\"\n\n[action]\ntype = \"log\"\nmessage = \"old\"\n";
+        let expected = text.replace("id = 'old'", "id = \"new\"");
+        assert_eq!(with_id("a.toml", text, "new"), expected);
+    }
+}
