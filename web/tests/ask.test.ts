@@ -188,7 +188,7 @@ deliver_at = "after_tool"
     const inOrder = async () => {
       const notice = answer.getByRole("note");
       await expect(notice).toContainText(told);
-      await expect(notice).toContainText("after-search");
+      await expect(notice).toContainText("rules");
       const text = (await answer.innerText()).replaceAll("\n", " ");
       const places = ["First I look.", "vault.search", told, "Then I say so"].map((part) => text.indexOf(part));
       expect(places.every((place, i) => place >= 0 && place > (places[i - 1] ?? -1)), text).toBe(true);

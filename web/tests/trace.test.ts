@@ -17,7 +17,8 @@ test("the trace of an answer shows calls, times, tokens, rules and events", asyn
   await expect(tree.getByRole("treeitem", { name: /agent\.chat/ })).toBeVisible();
   await expect(tree.getByRole("treeitem", { name: /turn 2 · test/ })).toBeVisible();
   await expect(tree.getByText("agent.vault")).toBeVisible();
-  await expect(page.getByRole("figure", { name: "Flame chart" }).getByText("vault.search")).toBeVisible();
+  const chart = page.getByRole("figure", { name: "Flame chart" });
+  await expect(chart.getByRole("button", { name: /^vault\.search, / })).toBeVisible();
   await expect(page.getByText("2.6k", { exact: true })).toBeVisible();
   expect(await app.findings()).toEqual([]);
 

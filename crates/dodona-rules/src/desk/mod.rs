@@ -22,7 +22,7 @@ use crate::live::Live;
 use crate::load::ProjectRules;
 
 use activity::{Activity, ActivityParams};
-use delete::{Deleted, DeleteParams};
+use delete::{DeleteParams, Deleted};
 use own::{Saved, WriteError};
 use rename::RenameParams;
 use source::{RuleSourceText, SourceParams};

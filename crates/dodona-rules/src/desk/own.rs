@@ -195,17 +195,18 @@ impl OwnFile {
             None => script_below(self.directory(), script),
         };
         let loaded = load_text(origin, text, &given);
-        let named = loaded.script.as_ref();
-        if let Some(script) = scripts.keys().find(|script| Some(*script) != named) {
-            return Err(WriteError::Unnamed {
-                file: self.name.clone(),
-                script: script.clone(),
-            });
+        let file = self.name.clone();
+        let Some(rule) = loaded.rule else {
+            let problems = loaded.problems;
+            return Err(WriteError::Broken { file, problems });
+        };
+        let mut unnamed = scripts
+            .keys()
+            .filter(|script| Some(*script) != loaded.script.as_ref());
+        match unnamed.next().cloned() {
+            Some(script) => Err(WriteError::Unnamed { file, script }),
+            None => Ok(rule),
         }
-        loaded.rule.ok_or_else(|| WriteError::Broken {
-            file: self.name.clone(),
-            problems: loaded.problems,
-        })
     }
 
     /// Saves the scripts, then the text, each whole or not at all.

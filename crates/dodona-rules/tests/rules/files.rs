@@ -13,7 +13,7 @@ fn refuse(id: &str, condition: &str) -> String {
         "True",
         "type = \"deny\"\nmessage = \"no\"",
     );
-    format!("# why\n{text}").replace("expression = \"True\"", condition)
+    format!("# why\n{text}").replace("expression = '''True'''", condition)
 }
 
 fn scripted(path: &str) -> String {
@@ -26,7 +26,12 @@ async fn version(rig: &Rig, rule: &str) -> String {
     source["version"].as_str().unwrap().to_owned()
 }
 
-async fn write(rig: &Rig, text: &str, scripts: Value, seen: Option<&str>) -> Result<Value, CallError> {
+async fn write(
+    rig: &Rig,
+    text: &str,
+    scripts: Value,
+    seen: Option<&str>,
+) -> Result<Value, CallError> {
     let params = json!({
         "scope": "project", "file": "scripted.toml", "text": text, "scripts": scripts, "if_version": seen,
     });
@@ -96,7 +101,13 @@ async fn scripts_lead_nowhere_but_below_the_rules() {
     assert!(refused.is_err());
     assert!(!rig.root().join(".dodona/out.lua").exists());
     let unnamed = json!({ "b.lua": "return false" });
-    let refused = write(&rig, &refuse("scripted", "expression = \"True\""), unnamed, None).await;
+    let refused = write(
+        &rig,
+        &refuse("scripted", "expression = \"True\""),
+        unnamed,
+        None,
+    )
+    .await;
     assert!(refused.unwrap_err().message.contains("does not name"));
 }
 

@@ -35,18 +35,14 @@ export function href(view: string, parts: string[] = [], query: Record<string, s
 
 class Router {
   route = $state.raw<Route>(parse(location.hash));
-
-  /** Where `route` is. */
-  private address = location.hash;
+  /** How many places of this page come before this one in the browser's history. */
+  private place = 0;
+  /** Whether the browser is on its way back to where it was. */
+  private returning = false;
 
   constructor() {
-    addEventListener("hashchange", () => {
-      const wanted = location.hash;
-      if (unsaved.what === null) return this.arrive(wanted);
-      // The browser is there already: back, until somebody has said whether to go.
-      history.replaceState(null, "", this.address || "#/");
-      unsaved.ask(() => this.go(wanted));
-    });
+    history.replaceState({ place: 0 }, "");
+    addEventListener("hashchange", () => this.changed());
   }
 
   go(address: string): void {
@@ -56,14 +52,31 @@ class Router {
   /** The same place under another address: no new entry in the history. */
   replace(address: string): void {
     unsaved.ask(() => {
-      history.replaceState(null, "", address);
-      this.arrive(address);
+      history.replaceState({ place: this.place }, "", address);
+      this.route = parse(address);
     });
   }
 
-  private arrive(address: string): void {
-    this.address = address;
-    this.route = parse(address);
+  /** The browser is somewhere else: by a link, which makes a new place, or by its own buttons. */
+  private changed(): void {
+    if (this.returning) {
+      this.returning = false;
+      return;
+    }
+    const known = (history.state as { place: number } | null)?.place;
+    if (unsaved.what === null) return this.arrive(known ?? this.place + 1);
+    // Back, until somebody has said whether to go.
+    const wanted = location.hash;
+    const steps = known === undefined ? 1 : known - this.place;
+    this.returning = true;
+    history.go(-steps);
+    unsaved.ask(() => (known === undefined ? this.go(wanted) : history.go(steps)));
+  }
+
+  private arrive(place: number): void {
+    this.place = place;
+    history.replaceState({ place }, "");
+    this.route = parse(location.hash);
   }
 }
 
