@@ -164,14 +164,14 @@ test("nobody leaves a changed setting without being asked", async ({ app }) => {
   const sources = page.getByRole("textbox", { name: /^sources/ });
   await sources.fill("13");
   const asked = page.getByRole("dialog", { name: "Leave without saving?" });
-  await page.getByRole("tab", { name: "Logs" }).click();
+  await page.getByRole("tab", { name: "Log" }).click();
   await expect(asked).toContainText("The setting sources");
   await asked.getByRole("button", { name: "Go on editing" }).click();
   await expect(sources).toHaveValue("13");
-  await page.getByRole("tab", { name: "Logs" }).click();
+  await page.getByRole("tab", { name: "Log" }).click();
   await asked.getByRole("button", { name: "Leave without saving" }).click();
-  await expect(page).toHaveURL(/tab=logs/);
-  await page.getByRole("tab", { name: "Settings" }).click();
+  await expect(page).toHaveURL(/tab=log/);
+  await page.getByRole("tab", { name: /^Settings/ }).click();
   await expect(sources).not.toHaveValue("13");
 });
 
