@@ -191,7 +191,10 @@ deliver_at = "after_tool"
       await expect(notice).toContainText("rules");
       const text = (await answer.innerText()).replaceAll("\n", " ");
       const places = ["First I look.", "vault.search", told, "Then I say so"].map((part) => text.indexOf(part));
-      expect(places.every((place, i) => place >= 0 && place > (places[i - 1] ?? -1)), text).toBe(true);
+      expect(
+        places.every((place, i) => place >= 0 && place > (places[i - 1] ?? -1)),
+        text,
+      ).toBe(true);
     };
     await inOrder();
     // It is what the model read, and nothing else.

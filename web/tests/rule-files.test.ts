@@ -103,9 +103,7 @@ test("a rule's script is edited, tested and saved with it", async ({ app, server
 
   // A script that is named and not there yet is written together with the rule.
   await page.getByRole("button", { name: "Edit", exact: true }).click();
-  await page
-    .getByRole("textbox", { name: "The text of scripted.toml" })
-    .fill(text.replace("quiet.lua", "silent.lua"));
+  await page.getByRole("textbox", { name: "The text of scripted.toml" }).fill(text.replace("quiet.lua", "silent.lua"));
   await page.getByRole("tab", { name: "scripts/silent.lua" }).click();
   await page.getByRole("textbox", { name: "The text of scripts/silent.lua" }).fill("return nil\n");
   await expect(page.getByText("It would run, and its tests pass")).toBeVisible();

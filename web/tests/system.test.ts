@@ -41,7 +41,9 @@ test("nested calls stand below the call that made them, and one ends without the
   // Its caller went on without it.
   await expect
     .poll(async () => {
-      const { items } = await server.call<{ items: { status?: string; call_id: string }[] }>("hub.stream", { stream_id });
+      const { items } = await server.call<{ items: { status?: string; call_id: string }[] }>("hub.stream", {
+        stream_id,
+      });
       return items.at(-1)?.status;
     })
     .toBe("complete");

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
-import type { Model } from "../support/model.ts";
+import { gate, type Model } from "../support/model.ts";
 import { Server } from "../support/server.ts";
 import { type App, test as base, expect, loaded } from "../support/test.ts";
 import { shop } from "./shop.ts";
@@ -52,7 +52,11 @@ async function fill(server: Server, model: Model): Promise<void> {
   await push("mail", "thought", "Bounces are not looked at by anybody.");
   await push("tokens", "thought", "A stolen token is good for a whole day. Is that too long?");
   await push("tokens", "research", "Half of all sessions end within 40 minutes, nine in ten within `4 h`.");
-  await push("tokens", "insight", "A shorter lifetime would be noticed by *one customer in ten*:\n\n- with 4 hours: 10 %\n- with 8 hours: 3 %");
+  await push(
+    "tokens",
+    "insight",
+    "A shorter lifetime would be noticed by *one customer in ten*:\n\n- with 4 hours: 10 %\n- with 8 hours: 3 %",
+  );
   await push("tokens", "decision", "We try **8 hours** in May, and look at the numbers again. See `src/auth/jwt.rs`.");
   for (const body of ["first\n", "A session lasts 8 hours. Edge nodes keep no state; see [[decisions/auth]].\n"]) {
     await server.call("vault.write", { path: "notes/sessions.md", body: `# Sessions\n\n${body}` });
@@ -176,19 +180,36 @@ test("Rules", async ({ app }) => {
   await shoot(app, "rule-edit");
 });
 
-test("Plugins and System", async ({ app }) => {
+test("Plugins and System", async ({ app, server, model }) => {
   const { page } = app;
   await app.open("#/plugins");
   await shoot(app, "plugins");
   await app.open("#/plugins?tab=hooks");
   await shoot(app, "plugins-hooks");
-  await app.open("#/plugins/vault?tab=methods");
-  await shoot(app, "plugin-methods");
-  await app.open("#/plugins/agent?tab=settings");
-  await shoot(app, "plugin-settings");
+  await app.open("#/plugins/vault?tab=methods&method=vault.search");
+  await page.getByLabel("query").first().fill("refresh tokens");
+  await page.getByRole("button", { name: "Call" }).click();
+  await expect(page.getByText("Passages").first()).toBeVisible();
+  await shoot(app, "plugin-call");
+
+  // Something runs, and something waits for a person.
+  const never = gate();
+  model.says(
+    [{ tool: "agent_delegate", arguments: { name: "librarian", task: "Put the notes in order" } }],
+    [{ text: "Working on it" }, { wait: never.passed }],
+  );
+  await server.call("agent.chat", { message: "Let somebody put the notes in order" });
+  model.says([{ tool: "vault_write", arguments: { path: "notes/decisions/mail.md", body: "# Mail goes out once\n" } }]);
+  const { context_id } = await server.call<{ context_id: string }>("agent.create");
+  await server.call("agent.chat", { message: "Write down what we decided about mail", context_id });
   await app.open("#/system");
   await expect(page.getByLabel("Health", { exact: true })).toContainText("Healthy");
+  await expect(page.getByRole("article").first()).toBeVisible();
+  await expect(page.getByRole("treeitem").nth(2)).toBeVisible();
   await shoot(app, "system");
-  await page.setViewportSize({ width: 1280, height: 2_000 });
-  if (phones) await shoot(app, "system-all");
+  await app.open("#/system/usage");
+  await shoot(app, "usage");
+  await app.open("#/system/limits");
+  await shoot(app, "limits");
+  never.open();
 });

@@ -59,13 +59,14 @@ class Router {
 
   /** The browser is somewhere else: by a link, which makes a new place, or by its own buttons. */
   private changed(): void {
-    if (this.returning) {
-      this.returning = false;
-      return;
-    }
     const known = (history.state as { place: number } | null)?.place;
-    if (unsaved.what === null) return this.arrive(known ?? this.place + 1);
-    // Back, until somebody has said whether to go.
+    if (this.returning) this.returning = false;
+    else if (unsaved.what === null) this.arrive(known ?? this.place + 1);
+    else this.hesitate(known);
+  }
+
+  /** Back, until somebody has said whether to go. */
+  private hesitate(known: number | undefined): void {
     const wanted = location.hash;
     const steps = known === undefined ? 1 : known - this.place;
     this.returning = true;

@@ -28,7 +28,8 @@ export const draftOf = (source: RuleSourceText): Draft => ({
 });
 
 /** The script that a text names; the server has the last word on what it means. */
-const namedIn = (text: string): string | null => /^[ \t]*script[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(text)?.[1] ?? null;
+const namedIn = (text: string): string | null =>
+  /^[ \t]*script[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(text)?.[1] ?? null;
 
 /** What a script says that is not there yet. */
 const NEW_SCRIPT = "-- Fires where this returns true, or an action.\nreturn false\n";

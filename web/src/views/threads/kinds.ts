@@ -8,4 +8,12 @@ export const kinds: { id: EntryType; title: string; badge: "plain" | "good" | "i
   { id: "insight", title: "Insight", badge: "good", about: "What follows from it" },
 ];
 
+/** One line of an entry, without the signs of Markdown: for a list, where nothing is drawn. */
+export const withoutMarks = (text: string): string =>
+  text
+    .replace(/^\s{0,3}(#{1,6}|[-*+>]|\d+\.)\s+/gm, "")
+    .replace(/\*\*|__|~~|`/g, "")
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/\s+/g, " ");
+
 export const kindOf = (id: EntryType) => kinds.find((kind) => kind.id === id) ?? kinds[0];
