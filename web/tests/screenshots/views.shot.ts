@@ -7,8 +7,8 @@ import { shop } from "./shop.ts";
 
 const folder = process.env.SHOTS ?? fileURLToPath(new URL("../../../docs/images/", import.meta.url));
 
-/** `SHOTS_PHONE=yes` also takes every view as a phone shows it: to look at, not for the docs. */
-const phones = process.env.SHOTS_PHONE !== undefined;
+/** `SHOTS_ALL=yes` takes every view, on a desk and a phone: to look at, not for the docs. */
+const all = process.env.SHOTS_ALL !== undefined;
 
 const test = base.extend<object, { server: Server }>({
   server: [
@@ -70,7 +70,7 @@ async function settle(page: Page): Promise<void> {
 }
 
 /** One picture in light, one in dark. */
-async function shoot(app: App, name: string, phone = phones): Promise<void> {
+async function shoot(app: App, name: string, phone = all): Promise<void> {
   const { page } = app;
   const desk = page.viewportSize() ?? { width: 1280, height: 800 };
   const sizes = [{ ending: "", size: desk }];
@@ -84,6 +84,11 @@ async function shoot(app: App, name: string, phone = phones): Promise<void> {
     }
   }
   await page.setViewportSize(desk);
+}
+
+/** What has no place in the docs. */
+async function look(app: App, name: string): Promise<void> {
+  if (all) await shoot(app, name);
 }
 
 const ANSWER = `Login issues a **24-hour token** and no refresh token [1]. The refresh flow was dropped in March,
@@ -104,7 +109,7 @@ What follows from it:
 test("Ask and Trace", async ({ app, model }) => {
   const { page } = app;
   await app.open("#/ask");
-  await shoot(app, "welcome");
+  await look(app, "welcome");
   model.says(
     [
       { tool: "vault_search", arguments: { query: "refresh tokens" } },
@@ -122,12 +127,14 @@ test("Ask and Trace", async ({ app, model }) => {
   await expect(page.locator(".marked").first()).toBeVisible();
   await shoot(app, "ask", false);
   await page.getByRole("button", { name: "Close the source" }).click();
-  await shoot(app, "ask-plain", true);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await shoot(app, "ask-phone", false);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await answer.getByRole("link", { name: "Trace" }).click();
   await page.getByRole("treeitem", { name: /vault\.search/ }).click();
   await shoot(app, "trace");
   await app.open("#/trace");
-  await shoot(app, "trace-list");
+  await look(app, "trace-list");
 });
 
 test("Notes", async ({ app }) => {
@@ -136,10 +143,10 @@ test("Notes", async ({ app }) => {
   await expect(page.getByRole("article").getByRole("heading", { name: "Authentication" })).toBeVisible();
   await shoot(app, "notes");
   await app.open("#/notes/notes%2Fdecisions%2Fauth.md?tab=edit");
-  await shoot(app, "notes-edit");
+  await look(app, "notes-edit");
   await app.open("#/notes/notes%2Fsessions.md?tab=history");
   await expect(page.getByRole("region", { name: "What changed" })).toBeVisible();
-  await shoot(app, "notes-history");
+  await look(app, "notes-history");
   await app.open("#/notes?show=graph");
   await expect(page.locator("[data-layout=done]")).toBeVisible();
   await page.getByRole("application", { name: /^Graph of/ }).focus();
@@ -153,10 +160,10 @@ test("Threads and Code", async ({ app }) => {
   await expect(page.getByRole("main").getByText("8 hours", { exact: true })).toBeVisible();
   await shoot(app, "threads");
   await app.open("#/code");
-  await shoot(app, "code-map");
+  await look(app, "code-map");
   await page.getByRole("searchbox").fill("token lifetime");
   await expect(page.locator("mark").first()).toBeVisible();
-  await shoot(app, "code-search");
+  await look(app, "code-search");
   await app.open("#/code/src%2Fauth%2Fjwt.rs?line=9&to=12");
   await expect(page.locator(".marked").first()).toBeVisible();
   await shoot(app, "code");
@@ -169,7 +176,7 @@ test("Rules", async ({ app }) => {
   await shoot(app, "rules");
   await app.open("#/rules/rules%2Fcite-the-decision?tab=explain");
   await expect(page.getByRole("tree").first()).toBeVisible();
-  await shoot(app, "rule-explain");
+  await look(app, "rule-explain");
   await app.open("#/rules/rules%2Fcite-the-decision?edit=yes");
   const text = page.getByRole("textbox", { name: "The text of cite-the-decision.toml" });
   await text.fill((await text.inputValue()).replace("not a note about a meeting", "with its line"));
@@ -183,14 +190,14 @@ test("Rules", async ({ app }) => {
 test("Plugins and System", async ({ app, server, model }) => {
   const { page } = app;
   await app.open("#/plugins");
-  await shoot(app, "plugins");
+  await look(app, "plugins-list");
   await app.open("#/plugins?tab=hooks");
-  await shoot(app, "plugins-hooks");
+  await look(app, "plugins-hooks");
   await app.open("#/plugins/vault?tab=methods&method=vault.search");
   await page.getByLabel("query").first().fill("refresh tokens");
   await page.getByRole("button", { name: "Call" }).click();
   await expect(page.getByText("Passages").first()).toBeVisible();
-  await shoot(app, "plugin-call");
+  await shoot(app, "plugins");
 
   // Something runs, and something waits for a person.
   const never = gate();
@@ -210,6 +217,6 @@ test("Plugins and System", async ({ app, server, model }) => {
   await app.open("#/system/usage");
   await shoot(app, "usage");
   await app.open("#/system/limits");
-  await shoot(app, "limits");
+  await look(app, "limits");
   never.open();
 });
