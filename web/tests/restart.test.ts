@@ -58,7 +58,11 @@ test("a lost connection in mid-answer loses nothing, and the answer goes on by i
   await expect(answer).toHaveAttribute("aria-busy", "false");
 });
 
-test("a conversation of 1 000 messages opens at its end, and can be read to its beginning", async ({ app, server }) => {
+test("a conversation of 1 000 messages opens at its end, and can be read to its beginning", async ({
+  app,
+  server,
+  model,
+}) => {
   const at = (n: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString();
   const recent = Array.from({ length: 1_000 }, (_, n) => ({
     id: `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`,
@@ -84,8 +88,15 @@ test("a conversation of 1 000 messages opens at its end, and can be read to its 
   await expect(page.getByText("Question number 499?")).toBeInViewport();
   // Only the end is drawn: that is what keeps it responsive.
   expect(await page.getByRole("article").count()).toBeLessThanOrEqual(40);
-  await page.getByRole("textbox", { name: "Question" }).fill("It can be typed into");
-  await expect(page.getByRole("textbox", { name: "Question" })).toHaveValue("It can be typed into");
+  // It goes on: what is typed is asked, and the answer streams in below all the others.
+  const middle = gate();
+  model.says([{ text: "The thousand and " }, { wait: middle.passed }, { text: "first." }]);
+  await page.getByRole("textbox", { name: "Question" }).fill("And one more?");
+  await page.keyboard.press("Enter");
+  const latest = page.getByRole("article").last();
+  await expect(latest.getByText("The thousand and")).toBeInViewport();
+  middle.open();
+  await expect(latest.getByText("The thousand and first.")).toBeInViewport();
   const log = page.getByRole("log");
   await expect(async () => {
     await log.evaluate((box) => box.scrollTo({ top: 0 }));

@@ -86,6 +86,6 @@ export function shown(keys: string): string[] {
       .replace("shift+", mac ? "⇧" : "Shift ")
       .replace("Escape", "Esc")
       .replace("Enter", "↵")
-      .replace(/([a-z])$/, (letter) => letter.toUpperCase()),
+      .replace(/(^|[ ⌘⇧])([a-z])$/, (_, before: string, letter: string) => before + letter.toUpperCase()),
   );
 }
