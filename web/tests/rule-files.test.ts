@@ -85,6 +85,7 @@ test("a rule's script is edited, tested and saved with it", async ({ app, server
 
   await script.fill("return (\n");
   await expect(page.getByText("One fault keeps it from running")).toBeVisible();
+  await expect(page.getByText("got <eof>")).toBeVisible();
   await script.fill("return true\n");
   await expect(page.getByText("It would run; one test does not pass")).toBeVisible();
   await script.fill("return 1 > 2\n");

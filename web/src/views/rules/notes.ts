@@ -14,3 +14,10 @@ export const editorNotes = (problems: RulesProblem[]) =>
     kind: problem.severity,
     text: problem.hint ? `${problem.message}, ${problem.hint}` : problem.message,
   }));
+
+/** Those that are about a line of a script; the others stand where the rule names it. */
+export const scriptNotes = (problems: RulesProblem[], script: string) =>
+  problems.flatMap((problem) => {
+    const [, name, line, text] = /^`([^`]+)`: line (\d+): (.*)$/s.exec(problem.message) ?? [];
+    return name === script ? [{ line: Number(line), kind: problem.severity, text: text ?? "" }] : [];
+  });
