@@ -2,17 +2,22 @@
 
 use dodona_plugin::store::journal::{EventFilter, Place, RecordedEvent};
 use dodona_plugin::{CallCtx, CallError};
-use dodona_proto::{Message, Usage};
+use dodona_proto::{CallId, Message, Usage};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::conversation::{ContextId, Owner, QueryInfo, RecordedCall, RecordedQuery, RecordedTurn};
+use crate::conversation::{
+    ContextId, Owner, QueryBelow, QueryInfo, QueryState, RecordedCall, RecordedQuery, RecordedTurn,
+};
 
 /// The most events that a trace has.
 const MOST_EVENTS: usize = 2_000;
+
+/// The most queries of agents that a trace has.
+const MOST_AGENTS: usize = 100;
 
 /// The most pages of the journal that are read for it.
 const MOST_PAGES: usize = 50;
@@ -52,7 +57,7 @@ struct TurnTrace {
     /// What was said, where no tool was asked for, or beside that.
     text: String,
     /// The tools that it asked for.
-    calls: Vec<RecordedCall>,
+    calls: Vec<CallTrace>,
     /// How many tools the model was told of.
     tools_told: usize,
     /// How many it could have called.
@@ -63,6 +68,28 @@ struct TurnTrace {
     usage: Usage,
     /// What that cost, in millionths of a dollar, where it is known.
     cost_micros: Option<u64>,
+}
+
+/// A tool that ran, and what ran below it.
+#[derive(Serialize, JsonSchema)]
+struct CallTrace {
+    #[serde(flatten)]
+    call: RecordedCall,
+    /// What the agent did that it was delegated to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<AgentTrace>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AgentTrace {
+    /// Which agent.
+    name: String,
+    /// Its query.
+    query_id: String,
+    /// How that ended.
+    state: QueryState,
+    /// Its requests to models, in order.
+    turns: Vec<TurnTrace>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -88,10 +115,11 @@ pub(crate) async fn trace(
     let owner = Owner::of(ctx)?;
     let recorded = agent.conversations.recorded(&owner, &p.query_id).await?;
     let events = events(agent, &owner, &recorded).await?;
-    let hooks = hooks(agent, &recorded.info);
-    let turns: Vec<TurnTrace> = recorded.turns.iter().map(turn).collect();
+    let below = below(agent, &owner, &recorded.info).await?;
+    let hooks = hooks(agent, &recorded.info, &below);
+    let turns = turns(&recorded, &mut below.into_iter().map(Some).collect());
     let last = turns.last().filter(|turn| turn.calls.is_empty());
-    let complete = recorded.info.state == crate::conversation::QueryState::Complete;
+    let complete = recorded.info.state == QueryState::Complete;
     Ok(TraceResult {
         answer: last.filter(|_| complete).map(|turn| turn.text.clone()),
         query: recorded.info,
@@ -102,23 +130,80 @@ pub(crate) async fn trace(
     })
 }
 
-fn turn(recorded: &RecordedTurn) -> TurnTrace {
+/// The queries of agents that it delegated to, and of those that these delegated to.
+async fn below(
+    agent: &Agent,
+    owner: &Owner,
+    info: &QueryInfo,
+) -> Result<Vec<(QueryBelow, RecordedQuery)>, CallError> {
+    let conversations = &agent.conversations;
+    let mut found = Vec::new();
+    for below in conversations.below(owner, info, MOST_AGENTS).await? {
+        let recorded = conversations.recorded(owner, below.info.id.as_str());
+        let recorded = recorded.await?;
+        found.push((below, recorded));
+    }
+    Ok(found)
+}
+
+/// Those that no call has been found for yet.
+type Untold = Vec<Option<(QueryBelow, RecordedQuery)>>;
+
+fn turns(recorded: &RecordedQuery, untold: &mut Untold) -> Vec<TurnTrace> {
+    let above = recorded.info.call_id;
+    let turns = recorded.turns.iter();
+    turns
+        .map(|recorded| turn(recorded, above.as_ref(), untold))
+        .collect()
+}
+
+fn turn(recorded: &RecordedTurn, above: Option<&CallId>, untold: &mut Untold) -> TurnTrace {
     let text = match &recorded.said {
         Some(Message::Assistant { content, .. }) => content.clone(),
         _ => String::new(),
     };
+    let calls = recorded.calls.iter().map(|call| CallTrace {
+        agent: delegated(call, above, untold),
+        call: call.clone(),
+    });
     TurnTrace {
         turn: recorded.turn,
         at: recorded.at,
         messages: recorded.messages.len(),
         text,
-        calls: recorded.calls.clone(),
+        calls: calls.collect(),
         tools_told: recorded.sent.tools.told,
         tools_known: recorded.sent.tools.known,
         tokens_saved: recorded.sent.tools.saved,
         usage: recorded.usage,
         cost_micros: recorded.cost_micros,
     }
+}
+
+/// What became of a task that a call gave to an agent: the first of those below it that has this
+/// task.
+fn delegated(
+    call: &RecordedCall,
+    above: Option<&CallId>,
+    untold: &mut Untold,
+) -> Option<AgentTrace> {
+    let argument = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+    let (name, task) = (argument("name")?, argument("task")?.trim());
+    let place = untold.iter().position(|below| {
+        below.as_ref().is_some_and(|(below, _)| {
+            let within = below.info.call_id.zip(above);
+            below.agent == name
+                && below.info.question.starts_with(task)
+                && within.is_some_and(|(call, above)| call.is_within(above))
+        })
+    })?;
+    let (below, recorded) = untold.get_mut(place)?.take()?;
+    Some(AgentTrace {
+        name: below.agent,
+        query_id: below.info.id.to_string(),
+        state: below.info.state,
+        turns: turns(&recorded, untold),
+    })
 }
 
 /// The events that were journaled while it ran and that are about it.
@@ -177,12 +262,16 @@ fn event_of(event: &RecordedEvent, recorded: &RecordedQuery) -> Option<EventTrac
     })
 }
 
-/// What callbacks did in it.
-fn hooks(agent: &Agent, info: &QueryInfo) -> Vec<Value> {
+/// What callbacks did in it, and in what ran below it.
+fn hooks(agent: &Agent, info: &QueryInfo, below: &[(QueryBelow, RecordedQuery)]) -> Vec<Value> {
     let runs = agent.host.hooks().recent(usize::MAX);
+    let is_of_it = |query: &str| {
+        let mut below = below.iter();
+        query == info.id.as_str() || below.any(|(below, _)| query == below.info.id.as_str())
+    };
     let own = runs.iter().filter(|run| {
         let acted = run.edit.is_some() || run.effects > 0 || run.error.is_some();
-        acted && run.query.as_deref() == Some(info.id.as_str())
+        acted && run.query.as_deref().is_some_and(is_of_it)
     });
     own.map(|run| json!(run)).collect()
 }

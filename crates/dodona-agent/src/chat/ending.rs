@@ -23,9 +23,12 @@ pub(super) struct Stop {
     too_long: bool,
 }
 
+/// What is said of a query that was cancelled.
+const CANCELLED: &str = "somebody stopped it";
+
 impl Stop {
     pub(super) fn cancelled() -> Self {
-        CallError::new(ErrorCode::Cancelled, "somebody stopped it").into()
+        CallError::new(ErrorCode::Cancelled, CANCELLED).into()
     }
 
     /// Whether it is because the model takes no request that long.
@@ -167,5 +170,15 @@ impl Work<'_> {
         }
         self.stopped(&error).await;
         error
+    }
+}
+
+impl Drop for Work<'_> {
+    /// Who waits for an agent that was stopped with it may be gone first, and the agent's call with
+    /// him: nothing runs on there that could say how it ended.
+    fn drop(&mut self) {
+        if self.ctx.cancel.is_cancelled() {
+            self.query.was_stopped(CANCELLED);
+        }
     }
 }

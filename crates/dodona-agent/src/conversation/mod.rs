@@ -68,7 +68,7 @@ pub use memory::{Found as FoundMemory, MemoryKind};
 pub use model::Recounted;
 pub use query::{Appended, Query, QueryInfo, QueryState, Said, ToolOutcome};
 pub use report::{UsageBy, UsageFilter, UsageReport, UsageRow};
-pub use request::{RecordedCall, RecordedQuery, RecordedTurn, SentRequest};
+pub use request::{QueryBelow, RecordedCall, RecordedQuery, RecordedTurn, SentRequest};
 pub use restore::Restored;
 pub use rewind::Rewound;
 pub use rows::Owner;

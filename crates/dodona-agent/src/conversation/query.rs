@@ -273,6 +273,16 @@ impl Query {
         }
     }
 
+    /// Says that somebody stopped it, where it is dropped before it could say so itself.
+    pub(crate) fn was_stopped(&self, reason: &str) {
+        if let Some(live) = &self.live {
+            live.ends_as(Left {
+                state: QueryState::Cancelled,
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
     /// What storing the question came to.
     pub fn begun(&self) -> &Appended {
         &self.begun

@@ -108,6 +108,65 @@ impl Conversations {
     }
 }
 
+/// A query of an agent that was delegated to.
+#[derive(Debug, Clone)]
+pub struct QueryBelow {
+    /// Which agent.
+    pub agent: String,
+    /// Which query.
+    pub info: QueryInfo,
+}
+
+impl Conversations {
+    /// The queries that were begun below another, in the order in which they were begun, and at most
+    /// so many.
+    pub async fn below(
+        &self,
+        owner: &Owner,
+        above: &QueryInfo,
+        most: usize,
+    ) -> Result<Vec<QueryBelow>, ConversationError> {
+        let Some(root) = above.call_id else {
+            return Ok(Vec::new());
+        };
+        let (owner, since) = (owner.clone(), rows::stamp(above.started_at));
+        let until = above.ended_at.map(rows::stamp);
+        let mut found = self
+            .read(move |tx| begun_by_agents(tx, &owner, &since, until.as_deref()))
+            .await?;
+        found.retain(|below| {
+            let call = below.info.call_id.as_ref();
+            call.is_some_and(|call| *call != root && call.is_within(&root))
+        });
+        found.truncate(most);
+        Ok(found)
+    }
+}
+
+fn begun_by_agents(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    since: &str,
+    until: Option<&str>,
+) -> Result<Vec<QueryBelow>, ConversationError> {
+    let sql = format!(
+        "select {INFO}, (select c.agent_id from oracle_contexts c where c.id = context_id)
+         from queries
+         where started_at >= ?3 and (?4 is null or started_at <= ?4) and call_id is not null
+             and copied_from is null and context_id in (
+                 select c.id from oracle_contexts c
+                 where c.user_id = ?1 and c.project_id = ?2 and c.agent_id <> 'oracle')
+         order by id"
+    );
+    let whose = (owner.user.as_str(), owner.project.as_str(), since, until);
+    Ok(tx.query(&sql, whose, |row| {
+        Ok(QueryBelow {
+            agent: row.get(9)?,
+            info: QueryInfo::read(row)?,
+        })
+    })?)
+}
+
 /// Stores what tells a request from others.
 pub(super) fn insert(
     tx: &Tx<'_>,

@@ -20,7 +20,31 @@ pub const MIGRATIONS: &[Migration] = &[
     CALLS,
     FOUND_TOOLS,
     MEMORIES,
+    NAMES,
 ];
+
+/// What a column may hold is changed by making its table anew.
+const NAMES: Migration = Migration::new(
+    10,
+    "names among the lines of a summary",
+    "
+    create table summary_lines_anew (
+        context_id text not null references oracle_contexts(id) on delete cascade,
+        ordinal    integer not null,
+        kind       text not null check (kind in ('pinned', 'decision', 'earlier', 'told', 'asked',
+                                                 'said', 'did', 'command', 'number', 'name', 'file',
+                                                 'symbol')),
+        text       text not null,
+        exchanges  text not null,
+        position   integer not null,
+        tokens     integer not null,
+        primary key (context_id, ordinal)
+    ) strict, without rowid;
+    insert into summary_lines_anew select * from summary_lines;
+    drop table summary_lines;
+    alter table summary_lines_anew rename to summary_lines;
+    ",
+);
 
 /// The words of an owner stand together, so that a question reads what it needs and nothing else.
 const MEMORIES: Migration = Migration::new(

@@ -113,11 +113,24 @@ pub(crate) fn fact(kind: usize, n: usize) -> Fact {
             format!("Run `cargo test -p part{n}` first."),
             format!("cargo test -p part{n}"),
         ),
-        _ => said(
+        4 => said(
             format!("The timeout there is {n} ms now."),
             format!("{n} ms"),
         ),
+        _ => said(
+            format!("The one to ask is {} at any time.", person(n)),
+            person(n),
+        ),
     }
+}
+
+/// How many kinds of facts there are.
+pub(crate) const KINDS: usize = 6;
+
+/// Somebody's name, another one for each number below a few hundred.
+pub(crate) fn person(n: usize) -> String {
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
+    format!("Mira Lind{}{}", letter(n / 26), letter(n))
 }
 
 #[derive(Debug, Clone)]
@@ -133,7 +146,7 @@ pub(crate) enum Step {
 }
 
 pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let facts = || prop::collection::vec((0..5_usize, 0..30_usize), 0..3);
+    let facts = || prop::collection::vec((0..KINDS, 0..30_usize), 0..3);
     let talk = (facts(), facts(), 0..3_usize, 0..600_usize).prop_map(
         |(asked, answered, tools, filler)| Step::Talk {
             asked,
@@ -199,6 +212,7 @@ pub(crate) async fn checked(
     if same < kept.len() {
         assert!(was.contains(&kept[0]), "{}", kept[0]);
     }
+    assert_last_turns_stay(&before, &after[1..], state.token_budget);
     for line in conversations.summary(&alice(), Some("long")).await.unwrap() {
         assert!(
             !line.exchanges.is_empty() || line.kind == LineKind::Pinned,
@@ -215,6 +229,33 @@ pub(crate) async fn checked(
     Some(done)
 }
 
+/// The last turns stay, or as many of them as have room in half of the budget.
+fn assert_last_turns_stay(before: &[Message], after: &[Message], budget: u64) {
+    let speaks = |message: &&Message| matches!(message, Message::Assistant { .. });
+    let turns = |messages: &[Message]| messages.iter().filter(speaks).count();
+    let (had, stay) = (turns(before), turns(after));
+    if stay >= had.min(KEEP as usize) {
+        return;
+    }
+    let begins = before.iter().rposition({
+        let mut seen = 0;
+        move |message| {
+            seen += usize::from(matches!(message, Message::Assistant { .. }));
+            seen > stay
+        }
+    });
+    let begins = begins.unwrap();
+    let question = before[..begins].iter().rev();
+    let question = question.take_while(|message| !speaks(message)).count();
+    let one_more = before[begins - question..]
+        .iter()
+        .map(|message| bytes()(message));
+    assert!(
+        one_more.sum::<u64>() > budget / 2,
+        "{stay} of {had} turns stay, and there is room for one more"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 48,
@@ -228,7 +269,7 @@ proptest! {
         runtime.block_on(async {
             let disk = Disk::new().await;
             let conversations = disk.open();
-            // Room enough for every fact there can be: 150 of them.
+            // Room enough for every fact there can be: 180 of them.
             let context = budget(&conversations, 40_000).await;
             let pin = "Alice signs every release herself.";
             conversations
@@ -267,7 +308,7 @@ async fn a_conversation_is_bounded_over_any_number_of_rounds() {
     for n in 0..300 {
         // Every sentence is a fact of its own: there is never room for all.
         let mut said = BTreeSet::new();
-        let facts: Vec<(usize, usize)> = (0..5).map(|kind| (kind, n)).collect();
+        let facts: Vec<(usize, usize)> = (0..KINDS).map(|kind| (kind, n)).collect();
         let text = sentence(&facts, 100, &mut said);
         talk(&conversations, &text, &["found"], &text).await;
         let state = conversations.show(&alice(), Some("long")).await.unwrap();

@@ -1,18 +1,17 @@
-//! Tasks for other agents: their path, their tools, what they cannot reach, and how they end.
+//! Tasks for other agents: their path, their tools, what they cannot reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 use dodona_hub::HubConfig;
-use dodona_proto::{DoneStatus, ItemBody, MethodName};
+use dodona_proto::{ItemBody, MethodName};
 use dodona_testkit::model_server::{Reply, SeenRequest};
 use serde_json::{Value, json};
 
 use crate::talk::{Answer, Setup, Talk};
 
 /// An agent of the user's, with these tools.
-fn define(talk: &Talk, name: &str, tools: &[&str], more: &str) {
+pub(crate) fn define(talk: &Talk, name: &str, tools: &[&str], more: &str) {
     let dir = talk.folder.path().join("agents");
     std::fs::create_dir_all(&dir).unwrap();
     let text = format!(
@@ -24,7 +23,7 @@ fn define(talk: &Talk, name: &str, tools: &[&str], more: &str) {
     std::fs::write(dir.join(format!("{name}.md")), prompt).unwrap();
 }
 
-async fn talk() -> Talk {
+pub(crate) async fn talk() -> Talk {
     set_up(Setup::default()).await
 }
 
@@ -36,14 +35,14 @@ async fn set_up(setup: Setup) -> Talk {
     .await
 }
 
-fn delegates(id: &str, name: &str, task: &str) -> (String, String) {
+pub(crate) fn delegates(id: &str, name: &str, task: &str) -> (String, String) {
     (
         id.to_owned(),
         json!({ "name": name, "task": task }).to_string(),
     )
 }
 
-fn asks_for(tasks: &[(String, String)]) -> Reply {
+pub(crate) fn asks_for(tasks: &[(String, String)]) -> Reply {
     tasks
         .iter()
         .fold(Reply::stream(), |reply, (id, arguments)| {
@@ -51,7 +50,7 @@ fn asks_for(tasks: &[(String, String)]) -> Reply {
         })
 }
 
-fn system(request: &SeenRequest) -> &str {
+pub(crate) fn system(request: &SeenRequest) -> &str {
     request.body["messages"][0]["content"].as_str().unwrap()
 }
 
@@ -64,7 +63,7 @@ fn offered(request: &SeenRequest) -> Vec<&str> {
         .collect()
 }
 
-fn last(request: &SeenRequest) -> &Value {
+pub(crate) fn last(request: &SeenRequest) -> &Value {
     request.body["messages"].as_array().unwrap().last().unwrap()
 }
 
@@ -253,90 +252,6 @@ async fn what_cannot_be_delegated_is_told_to_the_model() {
         listed["problems"][0].as_str().unwrap().contains("colour"),
         "{listed}"
     );
-}
-
-/// The main agent sends two scouts, which wait until somebody stops them.
-fn waiting_scouts(request: &SeenRequest) -> Reply {
-    if system(request).starts_with("You are scout") {
-        return Reply::stream().tool_call("w1", "kit_wait", &["{}"]);
-    }
-    match last(request)["role"] == "tool" {
-        true => Reply::text("They were stopped."),
-        false => asks_for(&[
-            delegates("d1", "scout", "Wait."),
-            delegates("d2", "scout", "Wait."),
-        ]),
-    }
-}
-
-/// Waits until so many of these calls run.
-async fn until_running(talk: &Talk, path: &str, count: usize) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-    loop {
-        let calls = talk.call("hub.calls", json!({})).await.unwrap().to_string();
-        if calls.matches(&format!("\"{path}\"")).count() == count {
-            return;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "{calls}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-#[tokio::test]
-async fn agents_run_side_by_side_and_are_stopped_by_their_path() {
-    let talk = talk().await;
-    define(&talk, "scout", &["kit_wait"], "");
-    talk.server.respond_with(waiting_scouts);
-    let asked = talk.ask("Send scouts");
-    let stop = async {
-        until_running(&talk, "agent.scout.kit", 2).await;
-        talk.call("hub.cancel", json!({ "path": "agent.scout" }))
-            .await
-            .unwrap()
-    };
-    let (answer, stopped) = tokio::join!(asked, stop);
-    assert!(
-        stopped["stopped"].as_array().unwrap().len() >= 4,
-        "{stopped}"
-    );
-    assert_eq!(answer.text(), "They were stopped.");
-    assert_eq!(answer.endings(), ["cancelled", "cancelled"]);
-    until_running(&talk, "agent.scout.kit", 0).await;
-}
-
-#[tokio::test]
-async fn a_cancelled_question_takes_its_agents_with_it() {
-    let talk = talk().await;
-    define(&talk, "scout", &["kit_wait"], "");
-    talk.server.respond_with(waiting_scouts);
-    let asked = talk.ask("Send scouts");
-    let stop = async {
-        until_running(&talk, "agent.scout.kit", 2).await;
-        talk.call("hub.cancel", json!({ "path": "agent" }))
-            .await
-            .unwrap()
-    };
-    let (answer, _) = tokio::join!(asked, stop);
-    assert_eq!(answer.status(), DoneStatus::Cancelled);
-    until_running(&talk, "agent.scout.kit", 0).await;
-    let all = talk
-        .call("agent.contexts", json!({ "all": true }))
-        .await
-        .unwrap();
-    for context in all["contexts"].as_array().unwrap() {
-        let params = json!({ "context_id": context["id"] });
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-        // A query whose call was dropped is ended soon after.
-        loop {
-            let queries = talk.call("agent.queries", params.clone()).await.unwrap();
-            let state = queries["queries"][0]["state"].as_str().unwrap().to_owned();
-            if matches!(state.as_str(), "cancelled" | "interrupted") {
-                break;
-            }
-            assert!(tokio::time::Instant::now() < deadline, "{queries}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
 }
 
 /// Five hundred notes that link to each other by name and by path.

@@ -1,15 +1,18 @@
 //! Long conversations through the whole loop: what a request takes stays the same, what was said long
 //! ago comes back with the question that needs it, and another model is shown what fits it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use dodona_llm::TokenCounter;
 use dodona_proto::DoneStatus;
 use dodona_testkit::model_server::{Reply, SeenRequest};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::talk::{Setup, Talk};
 
-/// How many questions.
-const LONG: usize = 80;
+/// How many questions, and how many turns each takes: all but the last ask for a tool.
+const QUESTIONS: usize = 100;
+const TURNS: usize = 10;
 
 fn texts(request: &SeenRequest) -> Vec<&str> {
     let messages = request.body["messages"].as_array().unwrap().iter();
@@ -24,48 +27,118 @@ fn tokens(request: &SeenRequest, counter: TokenCounter) -> usize {
     texts[1..].iter().map(|text| 4 + counter.count(text)).sum()
 }
 
+/// What is said in a turn of the whole conversation, counted from 0.
+fn said_in(turn: usize) -> Reply {
+    let part = turn / TURNS + 1;
+    let rest = "The rest of it is as it was before. ";
+    match turn % TURNS {
+        last if last + 1 == TURNS => Reply::text(&format!(
+            "We decided to give part {part} to team {part}. It may take {} MB, as \
+             src/part{part}/limit.rs says. {}",
+            1_000 + part,
+            rest.repeat(20)
+        )),
+        step => {
+            let text = json!({ "text": format!("step {step} of {part}: {}", rest.repeat(8)) });
+            Reply::stream().tool_call("c", "kit_echo", &[&text.to_string()])
+        }
+    }
+}
+
+/// What a hundred turns took: of each request the tokens and the messages, and what is kept of the
+/// conversation after them.
+struct Stretch {
+    tokens: Vec<usize>,
+    messages: usize,
+    kept: [usize; 3],
+}
+
+impl Stretch {
+    async fn of(talk: &Talk) -> Self {
+        let requests = talk.server.requests();
+        let counter = TokenCounter::default();
+        let shown = talk.call("agent.show", json!({})).await.unwrap();
+        let length = |value: &Value| value.as_array().unwrap().len();
+        talk.server.forget();
+        Self {
+            tokens: requests
+                .iter()
+                .map(|request| tokens(request, counter))
+                .collect(),
+            messages: requests
+                .iter()
+                .map(|request| texts(request).len())
+                .max()
+                .unwrap(),
+            kept: [
+                length(&shown["summary"]),
+                length(&shown["context"]["recent_exchanges"]),
+                shown.to_string().len(),
+            ],
+        }
+    }
+
+    fn most(&self) -> usize {
+        self.tokens.iter().max().copied().unwrap()
+    }
+
+    fn mean(&self) -> usize {
+        self.tokens.iter().sum::<usize>() / self.tokens.len()
+    }
+}
+
+fn print(stretches: &[Stretch]) {
+    println!("\n turns   tokens of a request   messages   kept of the conversation");
+    println!("         mean        at most    at most    lines  exchanges  bytes");
+    for (number, stretch) in (1..).zip(stretches) {
+        let (mean, most, messages) = (stretch.mean(), stretch.most(), stretch.messages);
+        let [lines, exchanges, bytes] = stretch.kept;
+        println!(
+            "{:>6}  {mean:>5}  {most:>13}  {messages:>9}  {lines:>7}  {exchanges:>9}  {bytes:>5}",
+            number * 100
+        );
+    }
+}
+
 #[tokio::test]
-async fn a_long_conversation_costs_what_a_short_one_does_and_knows_its_beginning() {
+async fn a_thousand_turns_cost_what_the_first_hundred_do_and_the_beginning_is_known() {
     let talk = Talk::with(|options| {
         options.token_budget = Some(4_000);
         options.keep_turns = 2;
     })
     .await;
-    for n in 1..=LONG {
-        let answer = format!(
-            "We decided to give part {n} to team {n}. It may take {} MB, as src/part{n}/limit.rs says. {}",
-            1_000 + n,
-            "The rest of it is as it was before. ".repeat(30)
-        );
-        talk.server.reply(Reply::text(&answer));
-        let asked = talk
-            .ask(&format!("Who has part {n}, and how large may it be?"))
-            .await;
+    let turn = AtomicUsize::new(0);
+    talk.server
+        .respond_with(move |_| said_in(turn.fetch_add(1, Ordering::Relaxed)));
+    let mut stretches = Vec::new();
+    for part in 1..=QUESTIONS {
+        let question = format!("Who has part {part}, and how large may it be?");
+        let asked = talk.ask(&question).await;
         assert_eq!(asked.status(), DoneStatus::Complete, "{}", asked.error());
+        if (part * TURNS).is_multiple_of(100) {
+            stretches.push(Stretch::of(&talk).await);
+        }
     }
-    let counter = TokenCounter::default();
-    let sizes: Vec<usize> = talk
-        .server
-        .requests()
-        .iter()
-        .map(|request| tokens(request, counter))
-        .collect();
-    let most = |sizes: &[usize]| sizes.iter().max().copied().unwrap();
-    let (early, late) = (
-        most(&sizes[LONG / 4..LONG / 2]),
-        most(&sizes[LONG * 3 / 4..]),
+    print(&stretches);
+    assert_eq!(
+        stretches.iter().map(|s| s.tokens.len()).sum::<usize>(),
+        1_000
     );
-    println!(
-        "tokens of a request: {early} early, {late} late, {} at most",
-        most(&sizes)
-    );
-    assert!(talk.events("context.compacted").await.len() >= 5);
+    let compactions = talk.events("context.compacted").await.len();
+    assert!(compactions >= 20, "{compactions}");
+    // The first hundred turns fill the window; from then on nothing grows.
+    let (early, late) = (&stretches[1], &stretches[9]);
     // What is looked up for a question comes on top of the budget.
-    assert!(most(&sizes) <= 4_400 + 2_000, "{sizes:?}");
-    assert!(late * 10 <= early * 12, "{early} early, {late} late");
+    assert!(stretches.iter().all(|s| s.most() <= 4_400 + 2_000));
+    assert!(late.most() * 10 <= early.most() * 12);
+    assert!(late.mean() * 10 <= early.mean() * 12);
+    assert!(late.messages * 10 <= early.messages * 12);
+    for (late, early) in late.kept.iter().zip(early.kept) {
+        assert!(late * 10 <= early * 15, "{late} late, {early} early");
+    }
 
     // Part 1 has long left the summary; a question about it brings it back.
-    talk.server.reply(Reply::text("Team 1 has it."));
+    talk.server.respond_with(|_| Reply::text("Team 1 has it."));
     talk.ask("What did we decide about part 1, which team has it?")
         .await;
     let request = talk.server.last_request();

@@ -22,4 +22,5 @@ mod steward;
 mod storage;
 mod survival;
 mod talk;
+mod trees;
 mod usage;

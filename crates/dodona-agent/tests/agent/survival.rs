@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use crate::compaction::{
-    Fact, Step, budget, checked, compact_if_due, fact, sentence, steps, talk, text_of, window,
+    Fact, Step, budget, checked, compact_if_due, fact, person, sentence, steps, talk, text_of,
+    window,
 };
 use crate::storage::{Disk, alice};
 
@@ -23,8 +24,9 @@ fn working_day(task: usize, n: usize) -> (String, String) {
         "The time goes into `refresh_cache_{task}`, which is called for every request. \
          We decided to call it once per worker {task} instead. It needs {} MB more, which is fine as \
          far as the limits of the container go. To see it, run `cargo bench -p service{task}` before \
-         and after; the numbers should differ clearly. {}",
+         and after; the numbers should differ clearly. The change goes to {} for review. {}",
         1000 + task,
+        person(task),
         "The rest of the request is spent in places that have not changed since then. ".repeat(4)
     );
     (question, answer)
@@ -34,7 +36,7 @@ fn working_day(task: usize, n: usize) -> (String, String) {
 type Known = (&'static str, String, String);
 
 /// The facts of a task.
-fn facts_of(task: usize) -> [Known; 6] {
+fn facts_of(task: usize) -> [Known; 7] {
     let slow = format!("What made service{task} slow, and since when?");
     [
         (
@@ -59,6 +61,11 @@ fn facts_of(task: usize) -> [Known; 6] {
             format!("{} MB", 1000 + task),
             format!("How much more does worker {task} need?"),
         ),
+        (
+            "name",
+            person(task),
+            format!("Who reviews the change of service{task}?"),
+        ),
     ]
 }
 
@@ -67,9 +74,9 @@ fn facts_of(task: usize) -> [Known; 6] {
 struct Row {
     done: Compaction,
     facts: usize,
-    shown: [u64; 5],
+    shown: [u64; 6],
     /// Looked up in the fifth round and in the last.
-    found: Option<[u64; 5]>,
+    found: Option<[u64; 6]>,
 }
 
 /// Talks until a conversation was shortened ten times. A task takes some questions.
@@ -121,7 +128,7 @@ async fn ten_rounds(questions_per_task: usize) -> Vec<Row> {
 fn print(title: &str, table: &[Row]) {
     println!("\n{title}");
     println!(
-        "round  facts  before  after   decision        file      symbol     command      number"
+        "round  facts  before  after   decision        file     command      number        name      symbol"
     );
     for row in table {
         let kinds = row.shown.iter().enumerate();
@@ -150,7 +157,7 @@ async fn facts_survive_ten_compactions() {
         &table,
     );
     let last = table.last().unwrap();
-    assert_eq!((last.shown, last.found), ([100; 5], Some([100; 5])));
+    assert_eq!((last.shown, last.found), ([100; 6], Some([100; 6])));
     // Where every question is about something else there is no room for all of it. What is not
     // shown comes back with the question that needs it.
     let table = ten_rounds(1).await;
@@ -158,20 +165,20 @@ async fn facts_survive_ten_compactions() {
         &format!("the same; every question is a task of its own; {told}"),
         &table,
     );
-    assert_eq!(table[0].shown, [100; 5]);
+    assert_eq!(table[0].shown, [100; 6]);
     let last = table.last().unwrap();
     assert!(
         last.shown.iter().any(|kept| *kept < 100),
         "there is a bound"
     );
     for row in table.iter().filter(|row| row.found.is_some()) {
-        assert_eq!(row.found, Some([100; 5]), "after round {}", row.done.count);
+        assert_eq!(row.found, Some([100; 6]), "after round {}", row.done.count);
     }
 }
 
 /// The part of each kind that is kept, in hundredths.
-fn part(facts: &BTreeSet<Known>, kept: &BTreeSet<&Known>) -> [u64; 5] {
-    ["decision", "file", "symbol", "command", "number"].map(|kind| {
+fn part(facts: &BTreeSet<Known>, kept: &BTreeSet<&Known>) -> [u64; 6] {
+    ["decision", "file", "command", "number", "name", "symbol"].map(|kind| {
         let of_kind = facts.iter().filter(|(of, ..)| *of == kind).count();
         let kept = kept.iter().filter(|(of, ..)| *of == kind).count();
         kept as u64 * 100 / of_kind as u64

@@ -4,7 +4,7 @@
 const LONGEST_COMMAND: usize = 200;
 
 /// How many of one kind are taken from one text.
-const MOST: usize = 32;
+pub(super) const MOST: usize = 32;
 
 /// How much of a text is looked at, in bytes.
 const LOOKED_AT: usize = 64 * 1024;
@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 64 * 1024;
 const WORDS_BEFORE: usize = 5;
 
 /// What ends a clause.
-const CLAUSE_ENDS: [char; 5] = [',', ';', ':', ')', '.'];
+pub(super) const CLAUSE_ENDS: [char; 5] = [',', ';', ':', ')', '.'];
 
 /// Words that begin a command.
 const PROGRAMS: &[&str] = &[
@@ -303,9 +303,14 @@ fn end_of_sentence(text: &str) -> usize {
     text.len()
 }
 
+/// The sentences of a text, however short.
+pub(super) fn every_sentence(text: &str) -> Vec<&str> {
+    parts(text).sentences
+}
+
 /// The sentences of a text that are more than a word or two.
 pub(super) fn sentences(text: &str) -> Vec<&str> {
-    let mut all = parts(text).sentences;
+    let mut all = every_sentence(text);
     all.retain(|sentence| sentence.split_whitespace().count() > 2);
     all
 }
@@ -332,7 +337,7 @@ pub(super) fn commands(text: &str) -> Vec<&str> {
 /// Numbers with their units, and the words around each.
 pub(super) fn numbers(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for sentence in parts(text).sentences {
+    for sentence in every_sentence(text) {
         let words: Vec<&str> = sentence.split_whitespace().collect();
         for index in 0..words.len() {
             let Some(taken) = number_at(&words, index) else {
@@ -359,7 +364,8 @@ fn number_at(words: &[&str], index: usize) -> Option<usize> {
     (is_number(word) && is_unit(bare(next))).then_some(2)
 }
 
-fn bare(word: &str) -> &str {
+/// A word without the marks around it.
+pub(super) fn bare(word: &str) -> &str {
     let marks = [
         '(', ')', '[', ']', '"', '\'', ',', ';', ':', '!', '?', '*', '`',
     ];

@@ -4,17 +4,18 @@ use super::super::count::Counter;
 use super::{LineKind, SummaryLine, sort, tokens};
 
 /// What the introduction and the headings may take, of which there are eight at most.
-pub(in super::super) const FRAME: u64 = 110;
+pub(in super::super) const FRAME: u64 = 115;
 
 /// Who is given room, in which order, and which part of it, in sixteenths. What one does not need
 /// is for the next round, in which all are asked again in the same order.
 const SHARES: &[(&[LineKind], u64)] = &[
     (&[LineKind::Pinned], 16),
-    (&[LineKind::Decision], 5),
+    (&[LineKind::Decision], 4),
     (&[LineKind::Command], 2),
     (&[LineKind::Number], 3),
     (&[LineKind::File], 2),
     (&[LineKind::Symbol], 2),
+    (&[LineKind::Name], 1),
     (
         &[
             LineKind::Earlier,

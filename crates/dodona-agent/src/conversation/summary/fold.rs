@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::super::exchange::{ExchangeRole, OracleExchange};
 use super::super::tool_call::{ToolCallRecord, ToolCallStatus};
+use super::names::{self, Named};
 use super::{LONGEST, LineKind, SummaryLine, facts};
 
 /// The most sentences of one answer that are kept as such.
@@ -78,7 +79,7 @@ fn of_exchange(exchange: &OracleExchange) -> Vec<SummaryLine> {
     lines
 }
 
-/// What of an exchange must outlive it. A number that stands in a decision is told there.
+/// What of an exchange must outlive it. A number or a name that stands in a decision is told there.
 pub(in super::super) fn facts_of(exchange: &OracleExchange) -> Vec<SummaryLine> {
     let mut lines = Vec::new();
     if exchange.role == ExchangeRole::Tool {
@@ -92,15 +93,20 @@ pub(in super::super) fn facts_of(exchange: &OracleExchange) -> Vec<SummaryLine> 
     for text in facts::commands(&exchange.content) {
         add(LineKind::Command, text);
     }
-    let told = |number: &String| {
+    let told = |words: &str| {
         let whole = decisions
             .iter()
             .filter(|text| text.chars().count() <= LONGEST);
-        whole.clone().any(|text| text.contains(number.as_str()))
+        whole.clone().any(|text| text.contains(words))
     };
-    for text in facts::numbers(&exchange.content) {
-        if !told(&text) {
-            add(LineKind::Number, &text);
+    let numbers = facts::numbers(&exchange.content);
+    for text in numbers.iter().filter(|text| !told(text)) {
+        add(LineKind::Number, text);
+    }
+    for Named { name, clause } in names::names(&exchange.content) {
+        let counted = numbers.iter().any(|number| number.contains(&name));
+        if !told(&clause) && !counted {
+            add(LineKind::Name, &clause);
         }
     }
     for name in &exchange.mentioned_files {

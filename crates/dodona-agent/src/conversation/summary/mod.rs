@@ -1,12 +1,13 @@
 //! What stands for exchanges that a model is no longer shown.
 //!
-//! A summary is a list of lines, each of one kind and with the exchanges it comes from. `facts`
-//! finds what must outlive the text it was said in, `fold` makes lines of exchanges, `fit` chooses
-//! among them where there are too many.
+//! A summary is a list of lines, each of one kind and with the exchanges it comes from. `facts` and
+//! `names` find what must outlive the text it was said in, `fold` makes lines of exchanges, `fit`
+//! chooses among them where there are too many.
 
 mod facts;
 mod fit;
 mod fold;
+mod names;
 mod units;
 
 use std::fmt::Write;
@@ -65,6 +66,8 @@ pub enum LineKind {
     Command,
     /// A number with its unit, and the words around it.
     Number,
+    /// A name of somebody or something, and the words around it.
+    Name,
     /// A file of the project.
     File,
     /// A symbol of its code.
@@ -72,7 +75,7 @@ pub enum LineKind {
 }
 
 impl LineKind {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Pinned,
         Self::Decision,
         Self::Earlier,
@@ -82,6 +85,7 @@ impl LineKind {
         Self::Did,
         Self::Command,
         Self::Number,
+        Self::Name,
         Self::File,
         Self::Symbol,
     ];
@@ -98,6 +102,7 @@ impl LineKind {
             Self::Did => "did",
             Self::Command => "command",
             Self::Number => "number",
+            Self::Name => "name",
             Self::File => "file",
             Self::Symbol => "symbol",
         }
@@ -127,6 +132,7 @@ impl LineKind {
             }
             Self::Command => "\nCommands:",
             Self::Number => "\nNumbers:",
+            Self::Name => "\nNames:",
             Self::File => "\nFiles:",
             Self::Symbol => "\nSymbols:",
         }

@@ -53,6 +53,15 @@ struct Call {
     ending: Option<String>,
     duration_ms: Option<u64>,
     result_size: Option<u64>,
+    agent: Option<Agent>,
+}
+
+#[derive(Deserialize)]
+struct Agent {
+    name: String,
+    query_id: String,
+    state: String,
+    turns: Vec<Turn>,
 }
 
 #[derive(Deserialize)]
@@ -74,11 +83,20 @@ struct Run {
     effects: u64,
 }
 
-/// Tokens read and written, over all turns.
+/// Tokens read and written, over all turns, those of agents below them included.
 pub(super) fn sum(traced: &Traced) -> (u64, u64) {
-    let usage = traced.turns.iter().map(|turn| &turn.usage);
-    usage.fold((0, 0), |(read, written), usage| {
-        (read + usage.input_tokens, written + usage.output_tokens)
+    sum_of(&traced.turns)
+}
+
+fn sum_of(turns: &[Turn]) -> (u64, u64) {
+    let add = |(read, written): (u64, u64), more: (u64, u64)| (read + more.0, written + more.1);
+    turns.iter().fold((0, 0), |sum, turn| {
+        let agents = turn.calls.iter().filter_map(|call| call.agent.as_ref());
+        let below = agents.map(|agent| sum_of(&agent.turns)).fold((0, 0), add);
+        add(
+            add(sum, (turn.usage.input_tokens, turn.usage.output_tokens)),
+            below,
+        )
     })
 }
 
@@ -88,15 +106,34 @@ pub(super) fn tree(traced: &Traced, paint: Paint) -> String {
     let start = traced.query.started_at;
     let mut since = start;
     for turn in &traced.turns {
-        text.push_str(&turn_line(turn, start, paint));
-        for call in &turn.calls {
-            let _ = writeln!(text, "  {}", call_line(call, paint));
-        }
+        turn_lines(turn, start, "", paint, &mut text);
         let until = next_start(traced, turn);
         beside(traced, (since, until), start, paint, &mut text);
         since = until;
     }
     text
+}
+
+/// A turn, its tools, and below each that delegated what the agent did, further to the right.
+fn turn_lines(turn: &Turn, start: Timestamp, margin: &str, paint: Paint, text: &mut String) {
+    let _ = write!(text, "{margin}{}", turn_line(turn, start, paint));
+    for call in &turn.calls {
+        let _ = writeln!(text, "{margin}  {}", call_line(call, paint));
+        let Some(agent) = &call.agent else {
+            continue;
+        };
+        let margin = format!("{margin}    ");
+        let _ = writeln!(
+            text,
+            "{margin}{}  {}  {}",
+            paint.bold(one_line(&agent.name)),
+            agent.state,
+            paint.dim(layout::short_id(&agent.query_id)),
+        );
+        for turn in &agent.turns {
+            turn_lines(turn, start, &margin, paint, text);
+        }
+    }
 }
 
 /// When the turn after this one was answered; what happens after the last belongs to the last.
