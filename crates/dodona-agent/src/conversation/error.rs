@@ -147,8 +147,13 @@ impl From<ConversationError> for CallError {
         let text = error.to_string();
         let plugin = |code, hint: &'static str| CallError::plugin(code, text.clone()).hint(hint);
         match error {
-            E::NotFound { .. } => CallError::new(ErrorCode::NotFound, text)
-                .hint("`dodona contexts list` shows the conversations of this project"),
+            E::NotFound { what, .. } => {
+                CallError::new(ErrorCode::NotFound, text).hint(match what {
+                    "query" => "`dodona query list` shows the questions of a conversation",
+                    "exchange" => "`dodona contexts show` shows what was said, with its ids",
+                    _ => "`dodona contexts list` shows the conversations of this project",
+                })
+            }
             E::Invalid(_) => CallError::new(ErrorCode::InvalidParams, text),
             E::Closed(_) => plugin("agent.closed", "leave out `context_id`, or fork it"),
             E::Busy { .. } => {

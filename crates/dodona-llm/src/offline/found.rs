@@ -31,18 +31,34 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// How much a passage is what the question is after, beside how well it matches.
+    /// How much a passage is what the question is after, beside how well it matches. A test only has
+    /// the words.
     fn fits(&self, wish: &Wish) -> f32 {
         match wish {
-            Wish::Anything => 1.0,
-            Wish::Definition(term) if self.is_named(term) => 3.0,
-            Wish::Definition(term) if words::says_what(&self.text, term) => 2.0,
-            Wish::Definition(_) => 1.0,
-            Wish::Reasons if self.is_commit() => 1.5,
-            Wish::Reasons if words::gives_reasons(&self.text) => 1.3,
-            Wish::Reasons => 1.0,
+            _ if self.is_test() => 1.0,
+            Wish::Definition(term) => self.defines(term),
+            Wish::Explanation(term) if self.is_prose() && self.is_named(term) => 3.0,
+            Wish::Reasons if self.is_commit() => 2.0,
+            Wish::Reasons if words::gives_reasons(&self.text) => 1.5,
+            // Code says how and seldom why.
+            Wish::Reasons if !self.is_prose() => 0.6,
             Wish::Decision if self.is_memory() => 2.0,
-            Wish::Decision => 1.0,
+            Wish::Anything | Wish::Explanation(_) | Wish::Reasons | Wish::Decision => 1.0,
+        }
+    }
+
+    /// How much it says what something is: a sentence does, the place where it is declared, a chapter
+    /// about it; what merely has its name does less.
+    fn defines(&self, term: &[String]) -> f32 {
+        let named = self.is_named(term);
+        let declares = words::declares(&self.text, term);
+        match (self.is_prose(), named) {
+            (true, _) if words::says_what(&self.text, term) => 3.5,
+            (true, true) => 2.5,
+            (false, _) if declares => 3.0,
+            (false, true) => 1.2,
+            (false, false) if words::says_what(&self.text, term) => 2.0,
+            (_, false) => 1.0,
         }
     }
 
@@ -52,19 +68,25 @@ impl Found {
             .any(|name| words::is_name(name, term))
     }
 
-    /// How much a passage explains, beside how well it matches: prose is written to explain, and
-    /// a test repeats the words of what it tests.
-    fn trust(&self) -> f32 {
+    fn is_test(&self) -> bool {
         let in_tests = self
             .path
             .split(['/', '.', '_', '-'])
             .any(|part| part == "test" || part == "tests");
-        let is_test = in_tests
+        in_tests
             || ["#[test]", "::test]", "def test_"]
                 .iter()
-                .any(|mark| self.text.contains(mark));
-        let is_prose = self.path.ends_with(".md") || self.is_memory();
-        match (is_test, is_prose) {
+                .any(|mark| self.text.contains(mark))
+    }
+
+    fn is_prose(&self) -> bool {
+        self.path.ends_with(".md") || self.is_memory()
+    }
+
+    /// How much a passage explains, beside how well it matches: prose is written to explain, and
+    /// a test repeats the words of what it tests.
+    fn trust(&self) -> f32 {
+        match (self.is_test(), self.is_prose()) {
             (true, _) => 0.4,
             (false, true) => 1.3,
             (false, false) => 1.0,
@@ -78,6 +100,8 @@ pub(super) enum Wish {
     Anything,
     /// What this is.
     Definition(Vec<String>),
+    /// How this works.
+    Explanation(Vec<String>),
     /// Why something is as it is.
     Reasons,
     /// What was decided.
@@ -86,6 +110,9 @@ pub(super) enum Wish {
 
 impl Wish {
     pub(super) fn of(question: &str) -> Self {
+        if let Some(term) = words::asked_how(question) {
+            return Self::Explanation(term);
+        }
         match words::asked_what(question) {
             Some(term) => Self::Definition(term),
             None if words::asks_for_reasons(question) => Self::Reasons,
@@ -157,6 +184,14 @@ fn result(message: &Message) -> Option<Value> {
 
 fn number(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|number| u32::try_from(number).ok())
+}
+
+/// Why a tool did not answer; none if it did.
+pub(super) fn failure(message: &Message) -> Option<String> {
+    let failed = result(message)?;
+    // Every error has a code beside it; what was found may well be called so.
+    failed["code"].as_str()?;
+    failed["error"].as_str().map(str::to_owned)
 }
 
 /// The passages of one tool's answer; none if it is something else.
@@ -325,6 +360,43 @@ mod tests {
             first("What is the hook registry?", &passages),
             "docs/words.md"
         );
+    }
+
+    #[test]
+    fn a_definition_comes_before_what_merely_has_the_name() {
+        let told = (
+            "docs/journal.md",
+            "What is kept",
+            "The journal is an append-only log of all that happened.",
+        );
+        let declared = ("src/log.rs", "Journal", "pub struct Journal {");
+        let getter = ("src/hub.rs", "Hub.journal", "pub fn journal(&self)");
+        let implemented = ("src/log.rs", "Journal", "impl Drop for Journal {");
+        let tested = ("tests/log.rs", "journal", "async fn journal() {}");
+        let question = "What is the journal?";
+        assert_eq!(
+            first(question, &[getter, declared, told]),
+            "docs/journal.md"
+        );
+        assert_eq!(
+            first(question, &[getter, implemented, declared]),
+            "src/log.rs"
+        );
+        assert_eq!(first(question, &[tested, getter]), "src/hub.rs");
+    }
+
+    #[test]
+    fn how_something_works_is_told_by_the_chapter_about_it() {
+        let passages = [
+            ("src/compact.rs", "compact", "/// Compaction, compacted."),
+            (
+                "docs/compaction.md",
+                "Compaction",
+                "Old turns become a summary.",
+            ),
+        ];
+        let question = "How does compaction work?";
+        assert_eq!(first(question, &passages), "docs/compaction.md");
     }
 
     #[test]

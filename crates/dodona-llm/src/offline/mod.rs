@@ -183,9 +183,13 @@ impl<'m> Inquiry<'m> {
 
     fn answer(&self, found: &[Found]) -> String {
         let quotes = self.quotes(found);
-        match quotes.is_empty() {
-            true => "Nothing in this project answers that. (No model was used: the answer would have been quoted from its notes and code.)".to_owned(),
-            false => format!(
+        let failed = self.since.iter().find_map(found::failure);
+        match (quotes.is_empty(), failed) {
+            (true, Some(error)) => format!(
+                "Nothing was found, and not every search came to an end: {error}. Ask again, or look with `dodona search`."
+            ),
+            (true, None) => "Nothing in this project answers that. (No model was used: the answer would have been quoted from its notes and code.)".to_owned(),
+            (false, _) => format!(
                 "{}\n\nNo model was used: these are the passages of this project that answer best.",
                 quotes.join("\n\n")
             ),

@@ -11,16 +11,19 @@ const COMMON: &[&str] = &[
     "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is",
     "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "should", "so", "tell", "that",
     "the", "their", "them", "then", "there", "these", "they", "this", "to", "was", "we", "were",
-    "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    "what", "when", "where", "which", "who", "why", "will", "with", "work", "works", "would",
+    "you", "your",
 ];
 
 /// Beginnings of the words that matter, lower-case. The beginning, because a question inflects
 /// its words otherwise than its answer does.
 pub(super) fn of_question(question: &str) -> Vec<String> {
-    let mut words: Vec<String> = split(question)
-        .filter(|word| !COMMON.contains(&word.as_str()))
-        .map(|word| beginning(&word))
-        .collect();
+    let is_common = |word: &String| COMMON.contains(&word.as_str());
+    let mut words: Vec<String> = split(question).filter(|word| !is_common(word)).collect();
+    if words.is_empty() {
+        words = split(question).collect();
+    }
+    words.iter_mut().for_each(|word| *word = beginning(word));
     words.sort();
     words.dedup();
     words
@@ -71,11 +74,52 @@ pub(super) fn asked_what(question: &str) -> Option<Vec<String>> {
     {
         words.pop();
     }
+    term(&words)
+}
+
+/// What a question wants to have explained at length: `the journal` of "How does the journal work?".
+pub(super) fn asked_how(question: &str) -> Option<Vec<String>> {
+    let words: Vec<String> = split(question).collect();
+    let how = words.first()? == "how" && matches!(words.get(1)?.as_str(), "do" | "does");
+    let works = matches!(words.last()?.as_str(), "work" | "function");
+    (how && works && words.len() > 2)
+        .then(|| term(&words[2..words.len() - 1]))
+        .flatten()
+}
+
+/// The name of something, without its article.
+fn term(words: &[String]) -> Option<Vec<String>> {
     let articles = words
         .iter()
         .take_while(|word| matches!(word.as_str(), "a" | "an" | "the"));
     let term: Vec<String> = words[articles.count()..].to_vec();
     (1..=MOST_OF_A_NAME).contains(&term.len()).then_some(term)
+}
+
+/// Words that declare what follows them, in any of the languages that are indexed.
+const DECLARES: &[&str] = &[
+    "class",
+    "enum",
+    "interface",
+    "mod",
+    "module",
+    "protocol",
+    "record",
+    "struct",
+    "trait",
+    "type",
+    "union",
+];
+
+/// Whether a text has the place where something is declared.
+pub(super) fn declares(text: &str, term: &[String]) -> bool {
+    text.lines().any(|line| {
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| DECLARES.contains(&word))
+            && words
+                .find(|word| !word.is_empty())
+                .is_some_and(|name| is_name(name, term))
+    })
 }
 
 /// Whether a text is the name of something, however it is written: `HookRegistry`,
@@ -225,6 +269,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_be_explained_at_length_is_found_too() {
+        let term = |question| asked_how(question).map(|term| term.join(" "));
+        for (question, expected) in [
+            ("How does compaction work?", Some("compaction")),
+            ("how do the hook points work", Some("hook points")),
+            ("How does work work?", Some("work")),
+            ("How do I add a rule?", None),
+            ("How does work?", None),
+        ] {
+            assert_eq!(term(question).as_deref(), expected, "{question}");
+        }
+    }
+
+    #[test]
+    fn a_declaration_is_known_by_the_word_before_the_name() {
+        let term = asked_what("What is a hook point?").unwrap();
+        assert!(declares(
+            "/// A moment.\npub(crate) enum HookPoint {",
+            &term
+        ));
+        assert!(declares("class HookPoint(Base):", &term));
+        assert!(!declares("impl FromStr for HookPoint {", &term));
+        assert!(!declares("struct Hook { point: HookPoint }", &term));
+    }
+
+    #[test]
     fn texts_that_differ_in_little_are_alike() {
         assert!(are_alike(
             "the rules are evaluated in order",
@@ -253,5 +323,7 @@ mod tests {
             in_text("nothing here", &of_question("How are rules evaluated?")),
             0
         );
+        assert_eq!(of_question("How do subagents work?"), ["subage"]);
+        assert_eq!(of_question("How is it?"), ["how", "is", "it"]);
     }
 }

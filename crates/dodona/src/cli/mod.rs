@@ -1,5 +1,6 @@
 //! The commands. Each is one file whose doc comment is its help.
 
+mod agents;
 mod answer;
 mod approvals;
 mod ask;
@@ -115,6 +116,7 @@ enum Command {
     Web(web::Web),
     #[command(visible_alias = "context")]
     Contexts(contexts::Contexts),
+    Agents(agents::Agents),
     Query(query::Query),
     Trace(query::Trace),
     Replay(query::Replay),
@@ -196,6 +198,7 @@ impl Cli {
             Command::Threads(threads) => threads.run(&shell).await,
             Command::Web(web) => web.run(&shell).await,
             Command::Contexts(contexts) => contexts.run(&shell).await,
+            Command::Agents(agents) => agents.run(&shell).await,
             Command::Query(query) => query.run(&shell).await,
             Command::Trace(trace) => trace.run(&shell).await,
             Command::Replay(replay) => replay.run(&shell).await,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::layout;
-use crate::paint::{Paint, harmless};
+use crate::paint::{Paint, harmless, one_line};
 use crate::shell::Shell;
 
 const SEARCH_EXAMPLES: &str = "\
@@ -74,6 +74,18 @@ pub(super) fn show(Passages { passages }: Passages, as_json: bool) -> String {
 
 /// How many lines of a passage are shown.
 const LINES: usize = 4;
+
+/// What an answer cites, by the numbers in it.
+pub(super) fn cited(sources: &[Source], paint: Paint) -> String {
+    let mut text = String::new();
+    for (source, number) in sources.iter().zip(1..) {
+        let title = source.title.as_deref();
+        let title = title.map(|title| format!("  {}", paint.dim(one_line(title))));
+        let (place, title) = (paint.bold(place(source)), title.unwrap_or_default());
+        let _ = writeln!(text, "  [{number}] {place}{title}");
+    }
+    text
+}
 
 /// Where a source is, for people.
 pub(super) fn place(source: &Source) -> String {

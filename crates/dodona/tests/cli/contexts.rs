@@ -257,7 +257,7 @@ fn a_conversation_is_shortened_and_shown_with_where_each_line_comes_from() {
     let imported = home.run(&["contexts", "import", long_document(&home), "--name", "long"]);
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
     let pin = [
-        "contexts",
+        "context",
         "pin",
         "Alice signs releases.",
         "--context",
@@ -272,7 +272,7 @@ fn a_conversation_is_shortened_and_shown_with_where_each_line_comes_from() {
     let again = home.run(&["contexts", "compact", "long", "--json"]);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(again["compacted"], false);
-    let shown = home.run(&["contexts", "show", "long"]).stdout;
+    let shown = home.run(&["context", "show", "long"]).stdout;
     assert!(
         shown.contains("\npinned      Alice signs releases.\n"),
         "{shown}"

@@ -5,6 +5,7 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod agents;
 mod approvals;
 #[cfg(target_os = "linux")]
 mod approvals_terminal;

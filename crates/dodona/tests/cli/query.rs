@@ -44,7 +44,12 @@ fn a_question_is_listed_shown_and_traced() {
         shown.stdout
     );
     assert!(
-        shown.stdout.contains("Login issues a token."),
+        shown.stdout.contains("Login issues a token. [1]"),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stdout.ends_with("\n  [1] login.md:1-3\n"),
         "{}",
         shown.stdout
     );
@@ -119,5 +124,6 @@ fn what_is_not_there_is_said() {
         assert_ne!(outcome.code, Some(0));
         let stderr = &outcome.stderr;
         assert!(stderr.contains("there is no query `nowhere`"), "{stderr}");
+        assert!(stderr.contains("hint: `dodona query list`"), "{stderr}");
     }
 }

@@ -54,12 +54,13 @@ pub(super) struct Named {
     pub(super) clause: String,
 }
 
-/// The names of a text, each clause of it once. Questions tell nothing of what they name.
+/// The names of a text, each clause of it once. Questions tell nothing of what they name, and code
+/// that is quoted without a block names what it names by its own rules.
 pub(super) fn names(text: &str) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
     for sentence in every_sentence(text) {
         let words: Vec<&str> = sentence.split_whitespace().collect();
-        if sentence.ends_with('?') || is_title(&words) {
+        if sentence.ends_with(['?', '{', '}', ';']) || is_title(&words) {
             continue;
         }
         for named in of_sentence(&words) {
@@ -96,7 +97,8 @@ fn of_sentence(words: &[&str]) -> Vec<Named> {
 
 /// Whether most of the words have capital letters: then these tell nothing.
 fn is_title(words: &[&str]) -> bool {
-    let capitals = words.iter().filter(|word| is_capitalised(word)).count();
+    let is_capital = |word: &&&str| bare(word).starts_with(char::is_uppercase);
+    let capitals = words.iter().filter(is_capital).count();
     words.len() > LONGEST && capitals * 2 > words.len()
 }
 
@@ -219,6 +221,7 @@ mod tests {
             "Does Priya Raman know that?",
             "How To Install The Whole Thing At Once",
             "He said: Use it.",
+            "pub struct Session {",
         ] {
             assert_eq!(of(text), [], "{text}");
         }

@@ -1,6 +1,5 @@
 //! An answer as people see it: the text on standard output, everything else on standard error.
 
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use dodona_proto::{Item, ItemBody};
@@ -246,17 +245,7 @@ impl Screen {
         if self.text != (Text::Some { ended: true }) && self.text != (Text::Aside { ended: true }) {
             text.push('\n');
         }
-        for (index, source) in response.sources.iter().enumerate() {
-            let title = source.title.as_deref();
-            let title = title.map(|title| format!("  {}", self.out.dim(one_line(title))));
-            let _ = writeln!(
-                text,
-                "  [{}] {}{}",
-                index + 1,
-                self.out.bold(search::place(source)),
-                title.unwrap_or_default()
-            );
-        }
+        text.push_str(&search::cited(&response.sources, self.out));
         write_out(&text)
     }
 

@@ -1,6 +1,7 @@
 //! `dodona query`, `dodona trace` and `dodona replay`: what became of questions.
 
 mod show;
+mod told;
 mod trace;
 
 use std::fmt::Write as _;
@@ -17,6 +18,7 @@ use crate::paint::{Paint, one_line};
 use crate::session::Session;
 use crate::shell::Shell;
 use show::Listed;
+use told::Told;
 use trace::Traced;
 
 const EXAMPLES: &str = "\
@@ -78,10 +80,13 @@ impl Query {
                 })
             }
             Command::Show { query, json } => {
-                let answer = ask(shell, "agent.trace", json!({ "query_id": query })).await?;
+                let session = shell.session_in_project().await?;
+                let shown = one(&session, &query).await;
+                session.close().await;
+                let (answer, told) = shown?;
                 super::print(&match json {
                     true => format!("{answer}\n"),
-                    false => show::one(&read::<Traced>(answer)?, paint),
+                    false => show::one(&read::<Traced>(answer)?, told.as_ref(), paint),
                 })
             }
         }
@@ -203,6 +208,22 @@ fn told(replayed: &Replayed, paint: Paint) -> String {
             one_line(what)
         ),
     }
+}
+
+/// What is known of a query, and its answer as it was told.
+async fn one(session: &Session, query: &str) -> Result<(Value, Option<Told>), Failure> {
+    let mut answer: Value = session
+        .ask("agent.trace", json!({ "query_id": query }))
+        .await?;
+    let told = match answer["query"]["call_id"].as_str() {
+        Some(call) => told::by(session, call).await,
+        None => None,
+    };
+    if let Some(Told { text, sources }) = &told {
+        answer["answer"] = json!(text);
+        answer["sources"] = json!(sources);
+    }
+    Ok((answer, told))
 }
 
 async fn ask(shell: &Shell, method: &str, params: Value) -> Result<Value, Failure> {

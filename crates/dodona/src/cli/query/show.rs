@@ -6,7 +6,9 @@ use std::io;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use super::told::Told;
 use super::trace::{Traced, sum};
+use crate::cli::search;
 use crate::layout;
 use crate::paint::{Paint, harmless, one_line};
 
@@ -58,8 +60,8 @@ pub(super) fn list(listed: &Listed, paint: Paint) -> String {
     text
 }
 
-/// One question, its answer, and what it took.
-pub(super) fn one(traced: &Traced, paint: Paint) -> String {
+/// One question, its answer with what that cites, and what it took.
+pub(super) fn one(traced: &Traced, told: Option<&Told>, paint: Paint) -> String {
     let info = &traced.query;
     let mut text = heading(traced, paint);
     let _ = writeln!(
@@ -71,8 +73,12 @@ pub(super) fn one(traced: &Traced, paint: Paint) -> String {
     if let Some(reason) = &info.reason {
         let _ = writeln!(text, "\n{} {}", paint.bad(&info.state), one_line(reason));
     }
-    if let Some(answer) = &traced.answer {
+    let answer = told.map(|told| &told.text).or(traced.answer.as_ref());
+    if let Some(answer) = answer {
         let _ = writeln!(text, "\n{}", harmless(answer.trim()));
+    }
+    if let Some(told) = told {
+        text.push_str(&search::cited(&told.sources, paint));
     }
     text
 }
