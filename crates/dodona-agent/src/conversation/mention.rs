@@ -276,6 +276,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(13), ..ProptestConfig::default() })]
         #[test]
         fn no_text_is_too_strange(text in "\\PC*", ticks in "[`\\n:./A-Za-z_ü]{0,80}") {
             for text in [text, ticks] {

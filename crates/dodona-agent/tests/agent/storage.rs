@@ -69,6 +69,12 @@ impl Disk {
             .read(move |tx| tx.query_one(sql, (), |row| row.get(0)));
         read.await.unwrap()
     }
+
+    /// Changes something behind everybody's back.
+    pub(crate) async fn execute(&self, sql: &'static str) {
+        let write = self.db.write(move |tx| tx.execute(sql, ()));
+        write.await.unwrap();
+    }
 }
 
 pub(crate) fn owner(user: &str) -> Owner {

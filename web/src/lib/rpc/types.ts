@@ -68,6 +68,17 @@ export type AgentResponse = {
   context_id: string;
 };
 
+export type AgentTrace = {
+  /** Which agent. */
+  name: string;
+  /** Its query. */
+  query_id: string;
+  /** How that ended. */
+  state: QueryState;
+  /** Its requests to models, in order. */
+  turns: TurnTrace[];
+};
+
 export type AgentTraceResult = {
   /** What is known of the query. */
   query: QueryInfo;
@@ -254,6 +265,26 @@ export type CallSummary = {
   started: string;
   /** How long already. */
   elapsed_ms: number;
+};
+
+/** A tool that ran, and what ran below it. */
+export type CallTrace = {
+  /** The model's id for it. */
+  id: string;
+  /** Its name on the model's side. */
+  name: string;
+  /** Its parameters. */
+  arguments: Record<string, unknown>;
+  /** The names that led to it. */
+  path?: string | null;
+  /** How it ended. */
+  ending?: Ending | null;
+  /** How long it took. */
+  duration_ms?: number | null;
+  /** How many bytes it answered. */
+  result_size?: number | null;
+  /** What the agent did that it was delegated to. */
+  agent?: AgentTrace | null;
 };
 
 export type CallsResult = {
@@ -943,7 +974,7 @@ export type LimitsResult = {
 };
 
 /** What sort of thing a line of a summary says. The order is that in which a model reads them. */
-export type LineKind = "pinned" | "decision" | "earlier" | "told" | "asked" | "said" | "did" | "command" | "number" | "file" | "symbol";
+export type LineKind = "pinned" | "decision" | "earlier" | "told" | "asked" | "said" | "did" | "command" | "number" | "name" | "file" | "symbol";
 
 export type ListResult = {
   /** By name. */
@@ -1480,24 +1511,6 @@ export type RecentResult = {
   events: Event[];
   /** Whether there are older ones. */
   more: boolean;
-};
-
-/** A tool as it ran. */
-export type RecordedCall = {
-  /** The model's id for it. */
-  id: string;
-  /** Its name on the model's side. */
-  name: string;
-  /** Its parameters. */
-  arguments: Record<string, unknown>;
-  /** The names that led to it. */
-  path?: string | null;
-  /** How it ended. */
-  ending?: Ending | null;
-  /** How long it took. */
-  duration_ms?: number | null;
-  /** How many bytes it answered. */
-  result_size?: number | null;
 };
 
 export type References = {
@@ -2163,7 +2176,7 @@ export type TurnTrace = {
   /** What was said, where no tool was asked for, or beside that. */
   text: string;
   /** The tools that it asked for. */
-  calls: RecordedCall[];
+  calls: CallTrace[];
   /** How many tools the model was told of. */
   tools_told: number;
   /** How many it could have called. */
