@@ -19,8 +19,8 @@ Examples:
   dodona agents --json | jq '.agents[].allowed_tools'
   dodona call agent.delegate name=librarian task=\"Put the notes on login in order\"
 
-Agents are defined in files `agents/NAME.toml` of your configuration. The exit code is 1 where one of
-them defines nobody; the others are listed all the same.";
+Agents are defined in files `agents/NAME.toml` of your configuration, or of `.dodona` in a project that
+you trust. The exit code is 1 where one of them defines nobody; the others are listed all the same.";
 
 /// List the agents that tasks can be delegated to, with their tools
 #[derive(Debug, Args)]
