@@ -252,6 +252,16 @@ impl Hub {
         self.core.methods(who, None)
     }
 
+    /// What a principal may call in a project, with what the project brings; wherever it is
+    /// without one.
+    pub fn methods_in(
+        &self,
+        who: &Principal,
+        project: Option<&ProjectId>,
+    ) -> Vec<Arc<MethodDescriptor>> {
+        self.core.methods(who, project)
+    }
+
     /// Where every plugin is in its life.
     pub fn plugins(&self) -> Vec<PluginStatus> {
         self.core

@@ -24,6 +24,7 @@
 
 mod approval;
 mod call_id;
+mod client_request;
 mod descriptor;
 mod effect;
 mod error;
@@ -45,6 +46,7 @@ pub use approval::{
     ApprovalAnswer, ApprovalId, ApprovalIdError, ApprovalRecord, ApprovalRequest, ApprovalState,
 };
 pub use call_id::{CallId, CallIdError, MAX_NESTING, StreamId};
+pub use client_request::ClientRequest;
 pub use descriptor::{Approval, MethodDescriptor, MethodKind, Mutation, ToolCategory, ToolMark};
 pub use effect::{Category, DeliverAt, Effect, NOTICES, Notification, PluginEffect, Priority};
 pub use error::{CallError, ErrorCode, ExitKind};

@@ -40,7 +40,7 @@ use types::{
     Backlinks, Changes, ChangesParams, DeleteParams, DiffParams, Difference, Done, Edge,
     FollowParams, Followed, Graph, History, HistoryParams, IndexParams, ListParams, MoveParams,
     NoteParams, NoteRef, NoteText, Notes, ReadParams, SearchParams, Tag, Tags, Trash, TrashParams,
-    UndoParams, WriteParams,
+    UndoParams, Versions, VersionsParams, WriteParams,
 };
 
 /// The plugin.
@@ -143,6 +143,14 @@ impl Vault {
                 .map(NoteRef::from)
                 .collect(),
         })
+    }
+
+    /// Tells what version notes have, and what the list of all notes is, so that both can be
+    /// compared with what they were.
+    #[method(scope = "vault:read")]
+    async fn versions(&self, ctx: &CallCtx, p: VersionsParams) -> Result<Versions, CallError> {
+        let shelf = self.fresh(ctx).await?;
+        Ok(Versions::of(&notes(&shelf).await?, &p.paths))
     }
 
     /// Lists the notes that link to a note.

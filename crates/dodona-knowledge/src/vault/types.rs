@@ -1,5 +1,7 @@
 //! Parameters and results of the plugin `vault`.
 
+use std::collections::BTreeMap;
+
 use dodona_proto::Source;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -9,7 +11,7 @@ use super::change::{Change, Edit};
 use super::ledger::Gone;
 use super::scribe::Made;
 use crate::author::Author;
-use crate::library::{FileRow, LinkRow};
+use crate::library::{FileRow, LinkRow, hash_of};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SearchParams {
@@ -51,6 +53,38 @@ pub(super) struct NoteText {
     /// Which version, for `if_version`.
     pub(super) version: String,
     pub(super) text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct VersionsParams {
+    /// The notes, below the project's root.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    pub(super) paths: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Versions {
+    /// Another one when notes come, go or get another title.
+    list: String,
+    /// By path, of those that are there.
+    versions: BTreeMap<String, String>,
+}
+
+impl Versions {
+    pub(super) fn of(notes: &[FileRow], paths: &[String]) -> Self {
+        let lines: Vec<String> = notes
+            .iter()
+            .map(|note| format!("{}\t{}", note.path, note.title))
+            .collect();
+        let wanted = notes.iter().filter(|note| paths.contains(&note.path));
+        Self {
+            list: hash_of(&lines.join("\n")),
+            versions: wanted
+                .map(|note| (note.path.clone(), note.hash.clone()))
+                .collect(),
+        }
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -8,9 +8,7 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotation
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::progress::Progress;
-use super::{call, groups};
+use super::groups;
 
 /// The method behind it.
 pub(super) const METHOD: &str = "agent.chat";
@@ -122,12 +120,8 @@ fn output() -> Value {
     })
 }
 
-/// Asks, and waits for the whole answer.
-pub(super) async fn run(
-    desk: &Desk,
-    arguments: Value,
-    progress: Progress,
-) -> Result<CallToolResult, CallError> {
+/// What the agent is asked with.
+pub(super) fn params(arguments: Value) -> Result<Value, CallError> {
     let p: AskParams = serde_json::from_value(arguments).map_err(|error| {
         let message = format!("the parameters do not fit: {error}");
         CallError::new(ErrorCode::InvalidParams, message).hint("ask with `question`")
@@ -138,7 +132,11 @@ pub(super) async fn run(
             params[name] = value.into();
         }
     }
-    let value = call::watched(desk.open(METHOD, params).await?, progress).await?;
+    Ok(params)
+}
+
+/// What the agent answered with, as a tool's result.
+pub(super) fn result(value: Value) -> Result<CallToolResult, CallError> {
     let answer = serde_json::from_value(value).map_err(|error| {
         CallError::new(
             ErrorCode::Internal,

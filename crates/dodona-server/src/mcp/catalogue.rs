@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dodona_proto::{Approval, MethodDescriptor, Mutation, Scopes, ToolCategory};
+use dodona_proto::{Approval, MethodDescriptor, Mutation, ProjectId, Scopes, ToolCategory};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::json;
 
 use super::groups::Groups;
-use super::{ask, blocks, name, schema};
+use super::sources::{self, Source};
+use super::{ask, blocks, groups, name, schema};
 
 /// How many tools one page lists.
 pub(super) const PAGE: usize = 50;
@@ -35,6 +36,8 @@ pub(super) struct Offered {
 pub(super) struct Catalogue {
     tools: Vec<Offered>,
     by_name: HashMap<String, usize>,
+    sources: Vec<Source>,
+    may_agree: bool,
 }
 
 impl Catalogue {
@@ -64,7 +67,26 @@ impl Catalogue {
         Self {
             by_name: by_name.collect(),
             tools,
+            sources: sources::among(methods, groups),
+            may_agree: methods
+                .iter()
+                .any(|method| method.name.as_str() == "hub.approve"),
         }
+    }
+
+    /// The plugins that have resources or prompts.
+    pub(super) fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Whether the agent can be asked.
+    pub(super) fn has_ask(&self) -> bool {
+        self.get(groups::ASK).is_some()
+    }
+
+    /// Whether who asks may also answer what a person is asked.
+    pub(super) fn may_agree(&self) -> bool {
+        self.may_agree
     }
 
     /// All of them, in order.
@@ -135,29 +157,41 @@ fn meta(method: &MethodDescriptor) -> MetaObject {
     meta
 }
 
+/// For whom, and of what, a catalogue is.
+#[derive(Clone, PartialEq)]
+struct For {
+    scopes: Scopes,
+    project: Option<ProjectId>,
+    groups: Groups,
+}
+
 /// The catalogues of one set of installed methods.
 #[derive(Default)]
-pub(super) struct Catalogues(Mutex<Vec<(Scopes, Groups, Arc<Catalogue>)>>);
+pub(super) struct Catalogues(Mutex<Vec<(For, Arc<Catalogue>)>>);
 
 impl Catalogues {
-    /// The one of somebody with these rights, made if it is not there yet.
+    /// The one of somebody with these rights in a project, made if it is not there yet.
     pub(super) fn get(
         &self,
         scopes: &Scopes,
+        project: Option<&ProjectId>,
         groups: &Groups,
         methods: impl FnOnce() -> Vec<Arc<MethodDescriptor>>,
     ) -> Arc<Catalogue> {
+        let wanted = For {
+            scopes: scopes.clone(),
+            project: project.cloned(),
+            groups: groups.clone(),
+        };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it =
-            |(of, with, _): &&(Scopes, Groups, Arc<Catalogue>)| of == scopes && with == groups;
-        if let Some((_, _, found)) = kept.iter().find(is_it) {
+        if let Some((_, found)) = kept.iter().find(|(of, _)| *of == wanted) {
             return Arc::clone(found);
         }
         let made = Arc::new(Catalogue::new(&methods(), groups));
         if kept.len() >= KEPT {
             kept.remove(0);
         }
-        kept.push((scopes.clone(), groups.clone(), Arc::clone(&made)));
+        kept.push((wanted, Arc::clone(&made)));
         made
     }
 }

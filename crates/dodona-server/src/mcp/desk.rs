@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use dodona_hub::{CallStream, Hub, Request};
 use dodona_plugin::hooks::Hooks;
-use dodona_proto::{CallError, ErrorCode, Item, MethodDescriptor, Scopes};
+use dodona_proto::{CallError, ErrorCode, Item, MethodDescriptor, Scopes, UserId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::catalogue::{Catalogue, Catalogues};
 use super::groups::Groups;
+use super::parked::Parked;
 use super::stdio::Connect;
 use crate::auth::Caller;
 use crate::client::RemoteStream;
@@ -20,12 +22,14 @@ use crate::rpc;
 pub(super) struct Here {
     pub(super) hub: Hub,
     kept: Mutex<(Arc<Hooks>, Arc<Catalogues>)>,
+    parked: Parked,
 }
 
 impl Here {
     pub(super) fn new(hub: Hub) -> Self {
         let kept = Mutex::new((hub.hooks(), Arc::default()));
-        Self { hub, kept }
+        let parked = Parked::default();
+        Self { hub, kept, parked }
     }
 
     /// What is kept of what is installed now. Another set of callbacks means another set of
@@ -44,6 +48,7 @@ impl Here {
 pub(super) struct There {
     pub(super) connect: Box<dyn Connect>,
     pub(super) kept: Mutex<Option<Arc<Catalogue>>>,
+    pub(super) parked: Parked,
 }
 
 /// On whose behalf, and through what, a request is carried out.
@@ -77,8 +82,9 @@ impl Desk {
         match self {
             Self::Here(here, caller) => {
                 let scopes: &Scopes = &caller.principal.scopes;
-                let methods = || here.hub.methods(&caller.principal);
-                Ok(here.catalogues().get(scopes, groups, methods))
+                let project = caller.project.as_ref();
+                let methods = || here.hub.methods_in(&caller.principal, project);
+                Ok(here.catalogues().get(scopes, project, groups, methods))
             }
             Self::There(there) => there.catalogue(groups).await,
         }
@@ -124,6 +130,31 @@ impl Desk {
                 let stream = client.open(method, params, None).await?;
                 Ok(Items::There(stream))
             }
+        }
+    }
+
+    /// The calls that wait for their client to come back.
+    pub(super) fn parked(&self) -> &Parked {
+        match self {
+            Self::Here(here, _) => &here.parked,
+            Self::There(there) => &there.parked,
+        }
+    }
+
+    /// Who asks, where there can be several.
+    pub(super) fn user(&self) -> Option<UserId> {
+        match self {
+            Self::Here(_, caller) => Some(caller.principal.user.clone()),
+            Self::There(_) => None,
+        }
+    }
+
+    /// How often it may be looked whether something else is installed: here that costs nothing, and
+    /// elsewhere a small call.
+    pub(super) fn pace(&self) -> Duration {
+        match self {
+            Self::Here(..) => Duration::from_millis(100),
+            Self::There(_) => Duration::from_millis(300),
         }
     }
 

@@ -76,13 +76,16 @@ impl fmt::Display for Groups {
 impl Groups {
     /// Whether the tool of a method is among them.
     pub(super) fn offer(&self, method: &MethodDescriptor) -> bool {
-        let plugin = method.name.plugin();
-        method.tool.is_some()
-            && match self {
-                Self::Usual => !APART.contains(&plugin),
-                Self::All => true,
-                Self::Named(names) => names.contains(plugin),
-            }
+        method.tool.is_some() && self.offer_plugin(method.name.plugin())
+    }
+
+    /// Whether what a plugin has is.
+    pub(super) fn offer_plugin(&self, plugin: &str) -> bool {
+        match self {
+            Self::Usual => !APART.contains(&plugin),
+            Self::All => true,
+            Self::Named(names) => names.contains(plugin),
+        }
     }
 
     /// Whether `ask` is.

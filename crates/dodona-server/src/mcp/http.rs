@@ -47,7 +47,7 @@ pub(super) struct Visit {
 
 impl Mcp {
     pub(crate) fn new(hub: Hub, options: &ServerOptions, shutdown: &CancellationToken) -> Self {
-        let endpoint = Endpoint::Http(Arc::new(Here::new(hub)));
+        let here = Arc::new(Here::new(hub));
         let sessions = Arc::new(Sessions::new());
         let config = StreamableHttpServerConfig::default()
             // Ours have been asked already.
@@ -57,7 +57,8 @@ impl Mcp {
             .with_sse_keep_alive(Some(options.keep_alive))
             .with_json_response(true)
             .with_cancellation_token(shutdown.child_token());
-        let make = move || Ok(endpoint.clone());
+        // What is kept of a client is kept for its session.
+        let make = move || Ok(Endpoint::http(Arc::clone(&here)));
         let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
         Self { service, sessions }
     }

@@ -2,26 +2,17 @@
 
 use dodona_proto::{CallError, ErrorCode};
 use rmcp::ErrorData;
-use rmcp::model::{
-    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate,
-};
+use rmcp::model::{CompletionInfo, Resource, ResourceTemplate};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::desk::Desk;
-use super::page;
+use super::resources;
 
 /// What the address of a note begins with; its path follows.
 const SCHEME: &str = "dodona://vault/";
 
-const MARKDOWN: &str = "text/markdown";
-
-/// JSON-RPC's number for what has none of its own.
-const SERVER_ERROR: i32 = -32000;
-
-/// How many notes one page lists.
-const PAGE: usize = 100;
+pub(super) const MARKDOWN: &str = "text/markdown";
 
 #[derive(Deserialize)]
 struct Notes {
@@ -34,78 +25,50 @@ struct Note {
     title: String,
 }
 
-/// A page of the project's notes.
-pub(super) async fn list(
-    desk: &Desk,
-    cursor: Option<&str>,
-) -> Result<ListResourcesResult, ErrorData> {
+/// The project's notes.
+pub(super) async fn list(desk: &Desk) -> Result<Vec<Resource>, ErrorData> {
     let answer = desk.call("vault.list", json!({})).await;
-    let answer = answer.map_err(|error| refusal(&error))?;
-    let Notes { mut notes } = understood(answer)?;
-    notes.sort_by(|a, b| a.path.cmp(&b.path));
-    let (page, next) = page::of(&notes, |note| &note.path, cursor, PAGE)?;
-    let resources = page.iter().map(|note| {
-        Resource::new(address(&note.path), note.path.clone())
-            .with_title(note.title.clone())
+    let Notes { notes } =
+        resources::understood(answer.map_err(|error| resources::refusal(&error))?)?;
+    let notes = notes.into_iter().map(|note| {
+        Resource::new(address(&note.path), note.path)
+            .with_title(note.title)
             .with_mime_type(MARKDOWN)
     });
-    let mut result = ListResourcesResult::with_all_items(resources.collect());
-    result.next_cursor = next;
-    Ok(result)
+    Ok(notes.collect())
 }
 
-/// The one form of addresses.
-pub(super) fn templates() -> ListResourceTemplatesResult {
-    let note = ResourceTemplate::new(format!("{SCHEME}{{+path}}"), "note")
+/// The one form of addresses of notes.
+pub(super) fn template() -> ResourceTemplate {
+    ResourceTemplate::new(format!("{SCHEME}{{+path}}"), "note")
         .with_title("A note")
         .with_description("A Markdown note of the project, by its path")
-        .with_mime_type(MARKDOWN);
-    ListResourceTemplatesResult::with_all_items(vec![note])
+        .with_mime_type(MARKDOWN)
 }
 
-/// The text of a note.
-pub(super) async fn read(desk: &Desk, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    #[derive(Deserialize)]
-    struct Text {
-        text: String,
-    }
-    let path = path(uri).ok_or_else(|| missing(uri))?;
-    let answer = desk.call("vault.read", json!({ "path": path })).await;
-    let answer = answer.map_err(|error| match is_missing(&error) {
-        true => missing(uri),
-        false => refusal(&error),
-    })?;
-    let Text { text } = understood(answer)?;
-    let contents = ResourceContents::text(text, uri).with_mime_type(MARKDOWN);
-    Ok(ReadResourceResult::new(vec![contents]))
+/// Paths of notes that somebody may mean: those that begin like that first, then those that have
+/// it somewhere.
+pub(super) async fn complete(desk: &Desk, begun: &str) -> Result<CompletionInfo, ErrorData> {
+    let begun = begun.to_lowercase();
+    let mut paths: Vec<String> = list(desk)
+        .await?
+        .into_iter()
+        .map(|note| note.name)
+        .collect();
+    paths.retain(|path| path.to_lowercase().contains(&begun));
+    paths.sort_by_key(|path| (!path.to_lowercase().starts_with(&begun), path.clone()));
+    let total = u32::try_from(paths.len()).ok();
+    let has_more = paths.len() > CompletionInfo::MAX_VALUES;
+    paths.truncate(CompletionInfo::MAX_VALUES);
+    let mut completion = CompletionInfo::default();
+    (completion.values, completion.total, completion.has_more) = (paths, total, Some(has_more));
+    Ok(completion)
 }
 
 /// Whether an error says that there is no such note, as a path that leads elsewhere does too.
-fn is_missing(error: &CallError) -> bool {
+pub(super) fn is_missing(error: &CallError) -> bool {
     matches!(error.code, ErrorCode::NotFound | ErrorCode::InvalidParams)
         || error.code.as_str().starts_with("vault.")
-}
-
-fn missing(uri: &str) -> ErrorData {
-    let uri: String = uri.chars().take(500).collect();
-    ErrorData::resource_not_found("there is no such note", Some(json!({ "uri": uri })))
-}
-
-fn refusal(error: &CallError) -> ErrorData {
-    // Not our number: some of those mean something else in MCP.
-    let data = json!({ "code": error.code, "hint": error.hint_text() });
-    ErrorData::new(
-        rmcp::model::ErrorCode(SERVER_ERROR),
-        error.message.clone(),
-        Some(data),
-    )
-}
-
-fn understood<T: for<'de> Deserialize<'de>>(answer: Value) -> Result<T, ErrorData> {
-    serde_json::from_value(answer).map_err(|error| {
-        tracing::warn!(%error, "the vault answers in a form of its own");
-        ErrorData::internal_error("the vault answers in a form of its own", None)
-    })
 }
 
 /// The address of a note: its path, with whatever an address cannot hold written as its bytes.
@@ -123,7 +86,7 @@ fn address(path: &str) -> String {
 }
 
 /// The path that an address names; `None` if it is not the address of a note.
-fn path(uri: &str) -> Option<String> {
+pub(super) fn path(uri: &str) -> Option<String> {
     let encoded = uri.strip_prefix(SCHEME)?.as_bytes();
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut at = 0;

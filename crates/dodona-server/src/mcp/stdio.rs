@@ -6,11 +6,13 @@ use dodona_proto::CallError;
 use futures_util::future::BoxFuture;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::io::stdio_pipes;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::There;
 use super::endpoint::Endpoint;
 use super::groups::Groups;
+use super::parked::Parked;
 use crate::client::Client;
 
 /// Brings a connection to the server that holds the home, another one when that is gone.
@@ -37,12 +39,26 @@ pub async fn serve_stdio(
     groups: Groups,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
+    let (input, output) = stdio_pipes();
+    serve_pipes(connect, groups, input, output, stop).await
+}
+
+/// The same for a client at any other pair of pipes.
+pub async fn serve_pipes(
+    connect: impl Connect,
+    groups: Groups,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
+    let pipes = (input, output);
     let there = There {
         connect: Box::new(connect),
         kept: Mutex::default(),
+        parked: Parked::default(),
     };
-    let endpoint = Endpoint::Stdio(Arc::new(there), groups);
-    let serving = rmcp::service::serve_server_with_ct(endpoint, stdio_pipes(), stop).await;
+    let endpoint = Endpoint::stdio(Arc::new(there), groups);
+    let serving = rmcp::service::serve_server_with_ct(endpoint, pipes, stop).await;
     let serving = match serving {
         Ok(serving) => serving,
         // It left without a word, or was told to.

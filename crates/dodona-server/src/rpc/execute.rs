@@ -43,13 +43,13 @@ pub(crate) async fn execute(
     room: Option<&Room>,
 ) -> Result<Answer, CallError> {
     let params = call.value()?;
+    let methods = || {
+        app.hub
+            .methods_in(&caller.principal, caller.project.as_ref())
+    };
     match &*call.method {
-        "rpc.discover" => Ok(Answer::Result(
-            openrpc::document(&app.hub.methods(&caller.principal)).to_string(),
-        )),
-        "tools/list" => Ok(Answer::Result(
-            openrpc::tools(&app.hub.methods(&caller.principal)).to_string(),
-        )),
+        "rpc.discover" => Ok(Answer::Result(openrpc::document(&methods()).to_string())),
+        "tools/list" => Ok(Answer::Result(openrpc::tools(&methods()).to_string())),
         "hub.subscribe" => subscribe::subscribe(&app.hub, caller, params, room)
             .await
             .map(Answer::Stream),

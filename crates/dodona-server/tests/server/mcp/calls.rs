@@ -78,7 +78,7 @@ async fn a_tool_says_what_it_takes_gives_and_does() {
 async fn notes_are_resources() {
     let server = builder().start().await;
     let owner = server.owner();
-    let client = Client::begin(&owner).await;
+    let client = Client::begin_at(&owner, "/mcp?tools=vault").await;
     let listed = client.ask("resources/list", json!({})).await;
     let expected = json!([
         { "uri": "dodona://vault/a.md", "name": "a.md", "title": "First", "mimeType": "text/markdown" },

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::http::{Connection, Response};
-use crate::support::User;
+use crate::support::{User, soon};
 
 const KINDS: &str = "application/json, text/event-stream";
 
@@ -20,7 +20,14 @@ impl<'a> Client<'a> {
     }
 
     pub(super) async fn begin_at(user: &'a User<'a>, path: &str) -> Self {
-        let begun = post(user, path, None, &initialize()).await;
+        Self::begin_with(user, path, json!({})).await
+    }
+
+    /// One that can do something for its server.
+    pub(super) async fn begin_with(user: &'a User<'a>, path: &str, can: Value) -> Self {
+        let mut begin = initialize();
+        begin["params"]["capabilities"] = can;
+        let begun = post(user, path, None, &begin).await;
         assert_eq!(begun.status, 200, "{begun:?}");
         let session = begun.header("mcp-session-id").unwrap().to_owned();
         let (user, path) = (user, path.to_owned());
@@ -74,7 +81,21 @@ impl<'a> Client<'a> {
         answer["result"].clone()
     }
 
+    /// What the server says while it works on a request.
+    pub(super) async fn watch(&self, method: &str, params: Value) -> Told {
+        Told::of(self.open(&request(method, params)).await).await
+    }
+
+    /// What the server says without being asked.
+    pub(super) async fn listen(&self) -> Told {
+        Told::of(self.send_other("GET").await).await
+    }
+
     pub(super) async fn other(&self, verb: &str) -> Response {
+        self.send_other(verb).await.response().await
+    }
+
+    async fn send_other(&self, verb: &str) -> Connection {
         let mut connection = self.user.connect().await;
         let headers = [
             ("Authorization", self.user.bearer()),
@@ -86,7 +107,67 @@ impl<'a> Client<'a> {
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
         connection.request(verb, &self.path, &headers, b"").await;
-        connection.response().await
+        connection
+    }
+}
+
+/// The messages of a stream, as they come.
+pub(super) struct Told {
+    connection: Connection,
+    text: String,
+}
+
+impl Told {
+    pub(super) async fn of(mut connection: Connection) -> Self {
+        let head = connection.head().await.unwrap();
+        assert_eq!(
+            head.header("content-type"),
+            Some("text/event-stream"),
+            "{head:?}"
+        );
+        let text = String::new();
+        Self { connection, text }
+    }
+
+    /// The next message that is as wanted.
+    pub(super) async fn until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        soon(what, async {
+            loop {
+                let message = self.next().await;
+                let message = message.unwrap_or_else(|| panic!("the stream ended before {what}"));
+                if is_it(&message) {
+                    return message;
+                }
+            }
+        })
+        .await
+    }
+
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            while let Some((line, rest)) = self.text.split_once('\n') {
+                let data = line.strip_prefix("data:").unwrap_or_default();
+                let message = serde_json::from_str(data.trim()).ok();
+                self.text = rest.to_owned();
+                if message.is_some() {
+                    return message;
+                }
+            }
+            let piece = self.connection.chunk().await.ok()??;
+            self.text.push_str(std::str::from_utf8(&piece).unwrap());
+        }
+    }
+
+    /// The next message with this method.
+    pub(super) async fn method(&mut self, method: &str) -> Value {
+        self.until(method, |message| message["method"] == method)
+            .await
+    }
+
+    /// The answer to the request.
+    pub(super) async fn result(&mut self) -> Value {
+        let answer = |message: &Value| message["id"] == 7 && message.get("method").is_none();
+        self.until("the answer", answer).await["result"].clone()
     }
 }
 
@@ -102,12 +183,18 @@ pub(super) fn request(method: &str, params: Value) -> Value {
 }
 
 /// What a stateless client sends: everything with each request.
-pub(super) fn stateless(method: &str, mut params: Value) -> Value {
+pub(super) fn stateless(method: &str, params: Value) -> Value {
+    let mut message = stateless_with(method, params, json!({}));
+    message["params"]["_meta"]["progressToken"] = "p".into();
+    message
+}
+
+/// The same of one that can do something for its server.
+pub(super) fn stateless_with(method: &str, mut params: Value, can: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "progressToken": "p",
+        "io.modelcontextprotocol/clientCapabilities": can,
     });
     request(method, params)
 }
