@@ -66,6 +66,30 @@ async fn a_link_is_followed_from_the_note_it_stands_in() {
 }
 
 #[tokio::test]
+async fn versions_tell_whether_a_note_or_the_list_of_notes_is_another() {
+    let vault = vault().await;
+    let versions = async || {
+        let params = json!({ "paths": ["index.md", "none.md"] });
+        vault.call("vault.versions", params).await.unwrap()
+    };
+    let write = async |path: &str, body: &str| {
+        let params = json!({ "path": path, "body": body });
+        vault.call("vault.write", params).await.unwrap();
+    };
+    let before = versions().await;
+    assert!(before["versions"]["index.md"].is_string(), "{before}");
+    assert!(before["versions"]["none.md"].is_null(), "{before}");
+    assert_eq!(versions().await, before);
+    write("index.md", "# Index\n\nanother text\n").await;
+    let after = versions().await;
+    assert_ne!(after["versions"]["index.md"], before["versions"]["index.md"]);
+    write("new.md", "# New\n").await;
+    let more = versions().await;
+    assert_eq!(more["versions"], after["versions"]);
+    assert_ne!(more["list"], after["list"]);
+}
+
+#[tokio::test]
 async fn the_graph_lists_links_that_lead_nowhere() {
     let graph = vault().await.call("vault.graph", json!({})).await.unwrap();
     assert_eq!(

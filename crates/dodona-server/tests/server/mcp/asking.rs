@@ -78,13 +78,14 @@ async fn who_closes_the_form_has_not_answered_and_others_still_can() {
         .await;
     assert_eq!(told.result().await["isError"], false);
     // One that somebody else answers is taken back.
+    let mut aside = client.listen().await;
     let mut told = client.watch("tools/call", read()).await;
     let asked = told.method("elicitation/create").await;
     let waiting = question(&owner).await;
     owner
         .call("hub.approve", json!({ "id": waiting["id"] }))
         .await;
-    let taken_back = told.method("notifications/cancelled").await;
+    let taken_back = aside.method("notifications/cancelled").await;
     assert_eq!(taken_back["params"]["requestId"], asked["id"]);
     assert_eq!(told.result().await["isError"], false);
     server.stop().await;

@@ -66,12 +66,12 @@ const fn key(url: &'static str, token: &'static str) -> Remote {
 pub(super) const CLIENTS: &[Client] = &[
     Client { name: "claude-code",    file: ".mcp.json in the project",                     form: Form::McpServers(Remote::Key { url: "url", kind: Some("http"), token: "${DODONA_TOKEN}" }) },
     Client { name: "claude-desktop", file: "claude_desktop_config.json (Settings > Developer > Edit Config)", form: Form::McpServers(Remote::Never) },
-    Client { name: "codex",          file: "~/.codex/config.toml",                         form: Form::Toml },
+    Client { name: "codex",          file: "~/.codex/config.toml, or .codex/config.toml in the project", form: Form::Toml },
     Client { name: "cursor",         file: ".cursor/mcp.json in the project, or ~/.cursor/mcp.json", form: Form::McpServers(key("url", "${env:DODONA_TOKEN}")) },
     Client { name: "gemini-cli",     file: ".gemini/settings.json in the project, or ~/.gemini/settings.json", form: Form::McpServers(key("httpUrl", "$DODONA_TOKEN")) },
     Client { name: "vscode",         file: ".vscode/mcp.json in the project",              form: Form::Servers },
     Client { name: "windsurf",       file: "~/.codeium/windsurf/mcp_config.json",          form: Form::McpServers(key("serverUrl", "${env:DODONA_TOKEN}")) },
-    Client { name: "zed",            file: "settings.json (command: zed: open settings)",  form: Form::ContextServers },
+    Client { name: "zed",            file: "settings.json (command: zed: open settings file)",  form: Form::ContextServers },
 ];
 
 impl Client {

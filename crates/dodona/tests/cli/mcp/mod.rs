@@ -2,10 +2,12 @@
 
 mod config;
 mod peers;
+mod project;
 mod stdio;
 
 use std::fs;
-use std::io::BufRead;
+use std::io::{BufRead, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -136,4 +138,58 @@ fn lines(child: &mut Child) -> Receiver<String> {
         }
     });
     lines
+}
+
+/// What a server answers to a message, about a project or none.
+#[track_caller]
+fn post(
+    setup: &Value,
+    path: &str,
+    project: Option<&str>,
+    headers: &[(&str, &str)],
+    message: &Value,
+) -> Value {
+    let url = setup["url"].as_str().unwrap();
+    let token = setup["token"].as_str().unwrap();
+    let bearer = format!("Bearer {token}");
+    let mut all = vec![("Authorization", bearer.as_str())];
+    all.extend(project.map(|project| ("X-Dodona-Project", project)));
+    all.extend(headers);
+    post_to(&format!("{}{path}", origin(url)), &all, message)
+}
+
+/// The beginning of an address, without a path.
+fn origin(url: &str) -> &str {
+    let host = url.strip_prefix("http://").unwrap();
+    let end = host.find('/').unwrap_or(host.len());
+    &url[.."http://".len() + end]
+}
+
+/// Sends a message to an address, and reads the one that answers it.
+#[track_caller]
+fn post_to(url: &str, headers: &[(&str, &str)], message: &Value) -> Value {
+    let host = &origin(url)["http://".len()..];
+    let path = &url[origin(url).len()..];
+    let body = message.to_string();
+    let mut request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
+        body.len()
+    );
+    for (name, value) in headers {
+        request += &format!("{name}: {value}\r\n");
+    }
+    let mut socket = TcpStream::connect(host).unwrap();
+    write!(socket, "{request}\r\n{body}").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    // Whether in pieces, as an event or as it is: it is the one line that is an object.
+    let lines = answer.lines();
+    let mut objects = lines.filter_map(|line| {
+        let line = line.strip_prefix("data:").unwrap_or(line).trim();
+        serde_json::from_str::<Value>(line)
+            .ok()
+            .filter(Value::is_object)
+    });
+    objects.next().unwrap_or_else(|| panic!("{answer}"))
 }

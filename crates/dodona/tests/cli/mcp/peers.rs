@@ -79,6 +79,9 @@ fn check(seen: &Value, protocol: &str) {
             "notes": NOTES,
             "pages": 2,
             "templates": ["dodona://vault/{+path}"],
+            "completed": ["auth.md"],
+            "prompts": ["ask"],
+            "prompt": true,
             "note": ["text/markdown", note],
             "found": "auth.md",
             "answered": true,
@@ -91,29 +94,27 @@ fn check(seen: &Value, protocol: &str) {
             "agreed": true,
             "cancelled": true,
             "after": true,
+            "form": true,
         })
     );
 }
 
 /// What was agreed to is written, and a call that was given up leaves no question behind.
-fn check_questions(place: &Place, names: &[&str]) {
-    let mut expected: Vec<(String, String)> = names
-        .iter()
-        .flat_map(|name| {
-            [
-                ("agreed", "approved", name),
-                ("cancelled", "cancelled", name),
-            ]
-        })
-        .map(|(file, state, name)| (format!("{file}-{name}.md"), state.to_owned()))
-        .collect();
+fn check_questions(place: &Place, name: &str) {
+    let mut expected: Vec<(String, String)> = [
+        ("agreed", "approved"),
+        ("cancelled", "cancelled"),
+        ("form", "approved"),
+    ]
+    .iter()
+    .map(|(file, state)| (format!("{file}-{name}.md"), (*state).to_owned()))
+    .collect();
     expected.sort();
     wait_until("every question has its end", || {
         place.answered() == expected
     });
-    for name in names {
-        assert!(place.project.join(format!("agreed-{name}.md")).exists());
-        assert!(!place.project.join(format!("cancelled-{name}.md")).exists());
+    for (file, state) in expected {
+        assert_eq!(place.project.join(file).exists(), state == "approved");
     }
 }
 
@@ -123,52 +124,57 @@ fn script(name: &str) -> std::path::PathBuf {
         .join(name)
 }
 
-fn python(transport: &str, mode: &str) -> Command {
+fn python(transport: &str, protocol: &str) -> Command {
     let mut command = Python::with(&PYTHON).unwrap().command();
-    command.arg(script("client.py")).args([transport, mode]);
+    command.arg(script("client.py")).args([transport, protocol]);
     command
 }
 
-fn node(transport: &str) -> Command {
+fn node(transport: &str, protocol: &str) -> Command {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dodona-testkit/mcp-peers");
     let mut command = Node::locked_on(&peers, 22).unwrap().command();
-    command.arg(script("client.mjs")).arg(transport);
     command
+        .arg(script("client.mjs"))
+        .args([transport, protocol]);
+    command
+}
+
+/// Has a client of each protocol start us.
+fn over_pipes(client: fn(&str, &str) -> Command, protocols: &[&str], suffix: &str) {
+    for protocol in protocols {
+        let place = Place::new();
+        let seen = seen(&mut client("stdio", protocol), &place.setup(TOOLS));
+        check(&seen, protocol);
+        check_questions(&place, &format!("stdio-{protocol}{suffix}"));
+    }
+}
+
+/// Has a client of each protocol use a server.
+fn over_http(client: fn(&str, &str) -> Command, protocols: &[&str], suffix: &str) {
+    for protocol in protocols {
+        let place = Place::new();
+        let (_server, setup) = place.serve(TOOLS);
+        check(&seen(&mut client("http", protocol), &setup), protocol);
+        check_questions(&place, &format!("http-{protocol}{suffix}"));
+    }
 }
 
 #[test]
 fn the_python_sdk_works_over_standard_input_and_output() {
-    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
-        let place = Place::new();
-        check(
-            &seen(&mut python("stdio", mode), &place.setup(TOOLS)),
-            protocol,
-        );
-        check_questions(&place, &[&format!("stdio-{mode}")]);
-    }
+    over_pipes(python, &["2025-06-18", "2025-11-25", "2026-07-28"], "");
 }
 
 #[test]
 fn the_python_sdk_works_over_http() {
-    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
-        let place = Place::new();
-        let (_server, setup) = place.serve(TOOLS);
-        check(&seen(&mut python("http", mode), &setup), protocol);
-        check_questions(&place, &[&format!("http-{mode}")]);
-    }
+    over_http(python, &["2025-06-18", "2025-11-25", "2026-07-28"], "");
 }
 
 #[test]
 fn the_typescript_sdk_works_over_standard_input_and_output() {
-    let place = Place::new();
-    check(&seen(&mut node("stdio"), &place.setup(TOOLS)), "2025-11-25");
-    check_questions(&place, &["stdio-ts"]);
+    over_pipes(node, &["2025-06-18", "2025-11-25"], "-ts");
 }
 
 #[test]
 fn the_typescript_sdk_works_over_http() {
-    let place = Place::new();
-    let (_server, setup) = place.serve(TOOLS);
-    check(&seen(&mut node("http"), &setup), "2025-11-25");
-    check_questions(&place, &["http-ts"]);
+    over_http(node, &["2025-06-18", "2025-11-25"], "-ts");
 }

@@ -1,7 +1,7 @@
 //! `dodona mcp`, line by line.
 
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -14,19 +14,20 @@ use crate::harness::wait_until;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A client that says what a test wants.
-struct Client {
+pub(super) struct Client {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Client {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
-        let mut child = place
-            .home
-            .command(&[&["mcp", "--project", place.project()], arguments].concat())
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+    pub(super) fn start(place: &Place, arguments: &[&str]) -> Self {
+        let arguments = [&["mcp", "--project", place.project()], arguments].concat();
+        Self::run(&mut place.home.command(&arguments))
+    }
+
+    /// Starts a command as clients do, and begins.
+    pub(super) fn run(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let lines = lines(&mut child);
         let mut client = Self { child, lines };
         let begin = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
@@ -42,7 +43,7 @@ impl Client {
     }
 
     /// The answer to a request; what comes before is skipped.
-    fn ask(&mut self, id: u32, method: &str, params: Value) -> Value {
+    pub(super) fn ask(&mut self, id: u32, method: &str, params: Value) -> Value {
         self.say(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         self.until(|message| message["id"] == id)
     }
@@ -60,7 +61,7 @@ impl Client {
         }
     }
 
-    fn call(&mut self, id: u32, tool: &str, arguments: Value) -> Value {
+    pub(super) fn call(&mut self, id: u32, tool: &str, arguments: Value) -> Value {
         self.ask(
             id,
             "tools/call",
@@ -70,7 +71,7 @@ impl Client {
     }
 
     /// Closes its end and waits for ours.
-    fn leave(mut self) {
+    pub(super) fn leave(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }
