@@ -2260,6 +2260,13 @@ export type VaultDifference = {
 /** How a rule answers. */
 export type Verdict = "fired" | "not_fired" | "suppressed" | "disabled" | "failed" | "other_trigger" | "not_replayable";
 
+export type Versions = {
+  /** Another one when notes come, go or get another title. */
+  list: string;
+  /** By path, of those that are there. */
+  versions: Record<string, string>;
+};
+
 /** A page that was found. */
 export type WebSearchResult = {
   title: string;
@@ -3579,6 +3586,15 @@ export interface Methods {
       change?: number | null;
     };
     result: Done;
+    kind: "unary";
+  };
+  /** Tells what version notes have, and what the list of all notes is, so that both can be compared with what they were. */
+  "vault.versions": {
+    params: {
+      /** The notes, below the project's root. */
+      paths?: string[];
+    };
+    result: Versions;
     kind: "unary";
   };
   /** Writes a note: makes it, or puts a new text in the place of what it says. Its frontmatter is kept unless the text brings its own. What it was stays in its history, and can be undone. */
