@@ -84,7 +84,7 @@ async fn go(
         .await?;
     Ok(match step {
         Step::Done(value) => Outcome::Value(value),
-        Step::Asks(running, question) => park(desk, owner, running, question),
+        Step::Asks(running, question) => park(desk, owner, *running, question),
     })
 }
 

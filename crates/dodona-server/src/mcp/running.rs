@@ -34,7 +34,7 @@ pub(super) enum Step {
     /// To its end.
     Done(Value),
     /// To a question that the client must answer first.
-    Asks(Running, Question),
+    Asks(Box<Running>, Question),
 }
 
 /// Why a call came no further.
@@ -101,7 +101,7 @@ impl Running {
                 }
                 Some(question) => match question.answers(given) {
                     Some(answers) => question.hand_over(desk, answers).await?,
-                    None => return Ok(Step::Asks(self, question)),
+                    None => return Ok(Step::Asks(Box::new(self), question)),
                 },
             }
         }
