@@ -82,7 +82,10 @@ async fn versions_tell_whether_a_note_or_the_list_of_notes_is_another() {
     assert_eq!(versions().await, before);
     write("index.md", "# Index\n\nanother text\n").await;
     let after = versions().await;
-    assert_ne!(after["versions"]["index.md"], before["versions"]["index.md"]);
+    assert_ne!(
+        after["versions"]["index.md"],
+        before["versions"]["index.md"]
+    );
     write("new.md", "# New\n").await;
     let more = versions().await;
     assert_eq!(more["versions"], after["versions"]);
