@@ -47,7 +47,7 @@ impl Default for HubConfig {
             unary_timeout: Duration::from_secs(60),
             stream_timeout: Duration::from_secs(3600),
             stream_grace: Duration::from_secs(60),
-            activation_timeout: Duration::from_secs(30),
+            activation_timeout: Duration::from_secs(120),
             approvals: ApprovalsConfig::default(),
             capability_mode: CapabilityMode::default(),
             loaders: Loaders::new(),

@@ -102,8 +102,9 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(60),
-            // Below what the hub gives a plugin to activate, so that it is told what was late.
-            start_timeout: Duration::from_secs(25),
+            // A server may have to be fetched first. Below what the hub gives a plugin to activate, so
+            // that it is told what was late.
+            start_timeout: Duration::from_secs(60),
             max_output: 1_000_000,
             max_message: 16 << 20,
             approval: Policy::default(),

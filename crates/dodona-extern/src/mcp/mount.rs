@@ -17,7 +17,7 @@ use super::call::{self, Leaving};
 use super::config::ServerConfig;
 use super::extras;
 use super::result;
-use super::session::{Plan, Session};
+use super::session::{Plan, Session, with_last_words};
 use super::tools::{self, Offered};
 
 /// A server that ran for so long did not fail at its start.
@@ -164,9 +164,7 @@ impl Mount {
         let (known, session) = match known {
             Some(known) => (known, None),
             None => {
-                let (session, known) = open(&mounting.plan)
-                    .await
-                    .map_err(|why| with_last_words(&why, &mounting.plan.log))?;
+                let (session, known) = open(&mounting.plan).await?;
                 mounting.cache.write(&known);
                 (known, Some(session))
             }
@@ -235,19 +233,10 @@ async fn open(plan: &Plan) -> Result<(Arc<Session>, Known), String> {
             Ok((Arc::new(session), known))
         }
         Err(why) => {
+            let why = with_last_words(&why, &plan.log);
             session.close().await;
             Err(why)
         }
-    }
-}
-
-/// A reason, and what the server itself said last.
-fn with_last_words(why: &str, log: &PluginLog) -> String {
-    let lines = log.last(50);
-    let last = lines.iter().rev().find(|line| line.part == "stderr");
-    match last {
-        Some(line) => format!("{why}; it said: {}", super::text::line(&line.text, 300)),
-        None => why.to_owned(),
     }
 }
 
@@ -285,7 +274,7 @@ impl Keeping {
                     session.close().await;
                     session.line.ended.why()
                 }
-                Err(why) => with_last_words(&why, &self.plan.log),
+                Err(why) => why,
             };
             if stop.is_cancelled() {
                 return self.stopped();

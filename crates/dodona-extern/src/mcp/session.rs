@@ -107,15 +107,19 @@ impl Session {
         let service = match served {
             Ok(service) => service,
             Err(refused) => {
+                // What it says from here on, it says because we leave.
+                let told = refused.with_last_words(&plan.log);
                 if let Some(keeper) = &keeper {
                     keeper.gone_within(FAREWELL).await;
                 }
                 return Err(match (refused, line.probed()) {
                     // One that is silent is not asked again: it had its time.
-                    (Refused::Told(why), Probed::Unheard) => other(why),
-                    (Refused::Told(why), probed) => (why, probed),
-                    (Refused::Lost(_), probed) if keeper.is_some() => (ended.why(), probed),
-                    (Refused::Lost(why), probed) => (why, probed),
+                    (Refused::Told(_), Probed::Unheard) => other(told),
+                    (Refused::Told(_), probed) => (told, probed),
+                    (Refused::Lost(_), probed) if keeper.is_some() => {
+                        (with_last_words(&ended.why(), &plan.log), probed)
+                    }
+                    (Refused::Lost(_), probed) => (told, probed),
                 });
             }
         };
@@ -305,6 +309,23 @@ enum Refused {
     Lost(String),
     /// The server said so, or said nothing.
     Told(String),
+}
+
+impl Refused {
+    fn with_last_words(&self, log: &PluginLog) -> String {
+        let (Self::Lost(why) | Self::Told(why)) = self;
+        with_last_words(why, log)
+    }
+}
+
+/// A reason, and what the server itself said last.
+pub(crate) fn with_last_words(why: &str, log: &PluginLog) -> String {
+    let lines = log.last(50);
+    let last = lines.iter().rev().find(|line| line.part == "stderr");
+    match last {
+        Some(line) => format!("{why}; it said: {}", text::line(&line.text, 300)),
+        None => why.to_owned(),
+    }
 }
 
 /// Agrees on a version of the protocol.

@@ -330,3 +330,16 @@ async fn a_script_outside_of_its_directory_is_not_read() {
     assert_failed(&hub, "linked", "main.luau");
     hub.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_marked_as_one_as_often_as_a_script_likes() {
+    let home = Home::new();
+    let script = r#"dodona.method { name = "give", doc = "Gives it back.", read_only = true,
+        params = { type = "object", properties = { of = { type = "array" } } },
+        run = function(_, p) return { of = dodona.list(dodona.list(p.of)), new = dodona.list() } end }"#;
+    home.plugin("lists", script);
+    let hub = home.start().await;
+    let given = ask(&hub, "lists.give", json!({"of": []})).await.unwrap();
+    assert_eq!(given, json!({"of": [], "new": []}));
+    hub.stop().await;
+}

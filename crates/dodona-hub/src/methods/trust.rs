@@ -65,7 +65,7 @@ impl TrustMethods {
 
     /// Trusts what the project of the call would run, as it is now and no other way: plugins in it
     /// are activated, with what they ask to use.
-    #[method(scope = "hub:admin", mutates)]
+    #[method(scope = "hub:admin", mutates, timeout_ms = 180_000)]
     async fn trust_accept(&self, ctx: &CallCtx, p: AcceptParams) -> Result<TrustResult, CallError> {
         let (core, root) = (self.core()?, root(ctx)?);
         let contents = read(&root).await?.map_err(|why| {

@@ -8,6 +8,9 @@ use super::types::{AddParams, AddResult};
 use crate::hub::Core;
 use crate::manager::Change;
 
+/// How many lines are told of what a plugin wrote that was not added.
+const LINES: usize = 6;
+
 /// Adds a plugin, or leaves everything as it was and says why.
 pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallError> {
     let invalid = |message: &str| CallError::new(ErrorCode::InvalidParams, message);
@@ -37,10 +40,20 @@ pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallErro
             let why = reloaded.refused.or(status.and_then(|status| status.reason));
             let why = why.unwrap_or_else(|| "it was not activated".to_owned());
             let message = format!("`{}` was not added: {why}", p.plugin);
-            Err(CallError::new(ErrorCode::InvalidRequest, message)
-                .hint(format!("`dodona plugins logs {}` may tell more", p.plugin)))
+            let error = CallError::new(ErrorCode::InvalidRequest, message);
+            Err(match said(core, &p.plugin) {
+                Some(said) => error.hint(format!("before that it said: {said}")),
+                None => error,
+            })
         }
     }
+}
+
+/// What it wrote of late: it is gone, and nobody can ask for its log any more.
+fn said(core: &Core, plugin: &PluginName) -> Option<String> {
+    let lines = core.manager.log(plugin).last(LINES);
+    let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    (!lines.is_empty()).then(|| lines.join(" · "))
 }
 
 fn lacks_grant(core: &Core, plugin: &PluginName) -> bool {

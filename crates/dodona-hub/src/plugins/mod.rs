@@ -121,7 +121,7 @@ impl PluginsMethods {
 
     /// Reads the roster and all plugins' files anew, and activates what is new or changed while
     /// calls go on. A roster that cannot be read changes nothing.
-    #[method(scope = "plugins:admin", mutates)]
+    #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn reload(&self, _ctx: &CallCtx) -> Result<ReloadResult, CallError> {
         let core = self.core()?;
         let reloaded = core.manager.reload(&core.snapshot).await;
@@ -129,7 +129,7 @@ impl PluginsMethods {
     }
 
     /// Writes into the roster that a plugin is to be active, and activates it.
-    #[method(scope = "plugins:admin", mutates)]
+    #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn enable(&self, _ctx: &CallCtx, p: PluginParams) -> Result<PluginStatus, CallError> {
         self.change(&p.plugin, Change::Enabled(true)).await
     }
@@ -158,7 +158,7 @@ impl PluginsMethods {
     }
 
     /// Writes into the roster what a plugin may do in addition.
-    #[method(scope = "plugins:admin", mutates)]
+    #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn grant(&self, _ctx: &CallCtx, p: CapabilityParams) -> Result<PluginStatus, CallError> {
         self.change(&p.plugin, Change::Grant(p.capabilities)).await
     }

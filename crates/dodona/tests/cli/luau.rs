@@ -178,3 +178,59 @@ fn a_method_of_a_script_is_reached_over_http_by_command_and_by_the_model() {
     let refused = post(&address, "/plugins/watcher/blink", "", &json!({}));
     assert!(refused["blinked"].is_null(), "{refused}");
 }
+
+/// The blocks of code of a page in one language, in order.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let begin = format!("```{language}\n");
+    let blocks = page.split(begin.as_str()).skip(1);
+    blocks
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_example_of_the_how_to_passes_its_tests_and_does_what_it_says() {
+    let page = include_str!("../../../../docs/how-to/write-a-luau-plugin.md");
+    let (toml, lua) = (blocks(page, "toml"), blocks(page, "lua"));
+    let ([manifest, tests], [script]) = (toml.as_slice(), lua.as_slice()) else {
+        panic!("{} and {} blocks", toml.len(), lua.len());
+    };
+    let home = Home::new();
+    home.configure("");
+    let dir = home.path().join("config/plugins/glossary");
+    fs::create_dir_all(dir.join("tests")).unwrap();
+    for (file, text) in [
+        ("manifest.toml", manifest),
+        ("main.luau", script),
+        ("tests/main.toml", tests),
+    ] {
+        fs::write(dir.join(file), text).unwrap();
+    }
+    for command in ["test", "check"] {
+        let outcome = home.run(&["plugins", command, "glossary"]);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.shown());
+    }
+    let granted = home.run(&["plugins", "grant", "glossary", "call:vault", "tool_exec"]);
+    assert_eq!(granted.code, Some(0), "{}", granted.shown());
+    let project = tempfile::tempdir().unwrap();
+    fs::create_dir_all(project.path().join(".dodona")).unwrap();
+    fs::create_dir(project.path().join("glossary")).unwrap();
+    let note = "# Journal\n\nThe journal is the log of everything.\n";
+    fs::write(project.path().join("glossary/journal.md"), note).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        let output = command.current_dir(project.path()).output().unwrap();
+        home.outcome(arguments, output)
+    };
+    assert_eq!(run(&["index"]).code, Some(0));
+    let defined = run(&["call", "glossary.define", "term=journal", "--json"]);
+    assert!(
+        defined.stdout.contains("glossary/journal.md"),
+        "{}",
+        defined.shown()
+    );
+    // Its gate asks, and nobody is there to answer.
+    let deleted = run(&["call", "vault.delete", "path=glossary/journal.md"]);
+    assert_eq!(deleted.code, Some(3), "{}", deleted.shown());
+    assert!(project.path().join("glossary/journal.md").exists());
+}
