@@ -324,6 +324,8 @@ async fn tools_are_collected() {
     };
     let hooks = frozen(vec![("a", adds("x.one")), ("b", adds("x.two"))]);
     let table = ToolTable {
+        user: "ada".parse().unwrap(),
+        project: None,
         agent: "oracle".into(),
         methods: Vec::new(),
         added: Vec::new(),

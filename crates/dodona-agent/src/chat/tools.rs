@@ -65,7 +65,7 @@ impl Toolbox {
             .filter(|method| is_offered(method))
             .map(|method| Tool::new(method, None))
             .collect();
-        let (additions, effects) = added(role.name(), &tools, hooks).await;
+        let (additions, effects) = added(ctx, role.name(), &tools, hooks).await;
         toolbox.effects = effects;
         for addition in additions {
             if role.may_be_offered(&addition.method.as_str().replace('.', "_")) {
@@ -182,12 +182,15 @@ impl Tool {
 
 /// What plugins add, and what else they want.
 async fn added(
+    ctx: &CallCtx,
     agent: &str,
     tools: &[Tool],
     hooks: &Hooks,
 ) -> (Vec<ToolAddition>, Vec<PluginEffect>) {
     let table = || ToolTable {
         agent: agent.to_owned(),
+        user: ctx.principal.user.clone(),
+        project: ctx.project.as_ref().map(|project| project.id.clone()),
         methods: tools.iter().map(|tool| tool.method.name.clone()).collect(),
         added: Vec::new(),
     };

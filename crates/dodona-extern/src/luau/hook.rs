@@ -46,7 +46,9 @@ impl Work {
     async fn run(&self, payload: Value) -> Result<Value, HookFailure> {
         let whose = whose(&payload);
         let here = whose.as_ref().and_then(|(_, project)| project.as_ref());
-        if self.project.is_some() && self.project.as_ref() != here {
+        // A server's routes are nobody's; those of a project's plugin lead to what is there for it alone.
+        let concerns_all = self.point == HookPoint::DaemonServerRegister;
+        if !concerns_all && self.project.is_some() && self.project.as_ref() != here {
             return Ok(Value::Null);
         }
         let settings = match &whose {

@@ -294,7 +294,70 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn line() -> Line {
+        Line::new(Arc::new(Ended::default()), PluginLog::new())
+    }
+
+    fn sends(line: &Line, id: i64, method: &str, params: Value) {
+        let request = json!({ "method": method, "params": params });
+        let request: ClientRequest = serde_json::from_value(request).unwrap();
+        line.expect(&RequestId::Number(id), &request);
+    }
+
+    fn asks_for_both(line: &Line) {
+        let us = json!({ "name": "us", "version": "1" });
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": us,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        sends(line, 1, "server/discover", json!({ "_meta": meta }));
+        assert_eq!(line.probed(), Probed::Unheard);
+        let older =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": us });
+        sends(line, 2, "initialize", older);
+    }
+
+    fn hears(line: &Line, answer: Value) -> bool {
+        line.passes(serde_json::from_value(answer).unwrap())
+            .is_some()
+    }
+
+    #[test]
+    fn a_yes_to_the_newest_protocol_that_comes_too_late_is_noted_and_goes_no_further() {
+        let line = line();
+        asks_for_both(&line);
+        let yes = json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
+            "ttlMs": 0, "cacheScope": "private",
+        });
+        assert!(!hears(
+            &line,
+            json!({ "jsonrpc": "2.0", "id": 1, "result": yes })
+        ));
+        let refusal = json!({ "code": -32022, "message": "not accepted" });
+        assert!(hears(
+            &line,
+            json!({ "jsonrpc": "2.0", "id": 2, "error": refusal })
+        ));
+        assert_eq!(line.probed(), Probed::Late);
+    }
+
+    #[test]
+    fn a_no_that_comes_too_late_is_passed_over() {
+        let line = line();
+        asks_for_both(&line);
+        let no = json!({ "code": -32601, "message": "no such method" });
+        assert!(!hears(
+            &line,
+            json!({ "jsonrpc": "2.0", "id": 1, "error": no })
+        ));
+        assert_eq!(line.probed(), Probed::InTime);
+    }
 
     #[test]
     fn progress_is_a_share_where_there_is_a_whole() {

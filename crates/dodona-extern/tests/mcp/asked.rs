@@ -28,3 +28,21 @@ async fn a_server_that_ends_at_a_question_of_a_newer_protocol_is_asked_as_it_exp
     );
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn the_older_protocols_are_spoken_as_the_user_or_the_server_wants() {
+    for (wanted, spoken, asked_for) in [
+        ("auto", "2025-11-25", "2025-11-25"),
+        ("auto", "2025-06-18", "2025-11-25"),
+        ("auto", "2024-11-05", "2025-11-25"),
+        ("2025-11-25", "2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18", "2025-06-18"),
+    ] {
+        let settings =
+            format!("[server]\nprotocol = \"{wanted}\"\n[server.env]\nPROTOCOL = \"{spoken}\"\n");
+        let hub = with_good(&settings).await;
+        let told = text(&hub, "good.protocol", json!({})).await;
+        assert_eq!(told, asked_for, "{wanted}, {spoken}");
+        hub.stop().await;
+    }
+}

@@ -15,6 +15,7 @@ WRITE = threading.Lock()
 CANCELLED = set()
 MORE = []
 ANSWERS = {}
+ASKED_FOR = []
 ANSWERED = threading.Condition()
 
 
@@ -57,6 +58,7 @@ def tools():
         tool("learn", {"name": STRING}),
         tool("resources", {}),
         tool("ask", {}, reads=True),
+        tool("protocol", {}, reads=True),
         *[tool(name) for name in MORE],
     ]
 
@@ -144,6 +146,8 @@ def run(request):
         return spawn()
     if name == "crash":
         os.kill(os.getpid(), 9)
+    if name == "protocol":
+        return text(" ".join(ASKED_FOR))
     if name == "ask":
         return ask()
     if name == "learn":
@@ -159,6 +163,7 @@ PROMPT = {"name": "greet", "description": "Greets.",
 def answer(request):
     method, params = request["method"], request.get("params") or {}
     if method == "initialize":
+        ASKED_FOR.append(params["protocolVersion"])
         return {"protocolVersion": os.environ.get("PROTOCOL", params["protocolVersion"]),
                 "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}},
                 "serverInfo": {"name": "good", "version": "1.0.0"}}

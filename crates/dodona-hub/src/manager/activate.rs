@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dodona_hooks::Hook;
 use dodona_plugin::{Capability, Contribution, Method, Plugin, PluginContext, StateStore};
-use dodona_proto::{HookKind, HookPoint, MethodDescriptor, MethodKind, PluginName};
+use dodona_proto::{HookPoint, MethodDescriptor, MethodKind, PluginName};
 use dodona_store::{Db, Durability};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
@@ -134,12 +134,6 @@ impl Manager {
     /// so configured, warned about.
     fn permitted(&self, candidate: &Candidate, hooks: &[Hook]) -> Result<Vec<String>, String> {
         let points: BTreeSet<HookPoint> = hooks.iter().map(Hook::point).collect();
-        let everybodys = |point: &&HookPoint| point.kind() == HookKind::Collect;
-        if let (Some(_), Some(point)) = (&candidate.project, points.iter().find(everybodys)) {
-            return Err(format!(
-                "it has a hook at {point}, which concerns everybody, and belongs to one project"
-            ));
-        }
         let needed = points
             .into_iter()
             .map(|point| (point, Capability::for_hook(point)));

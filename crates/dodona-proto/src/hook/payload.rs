@@ -95,6 +95,10 @@ pub struct SystemPrompt {
 pub struct ToolTable {
     /// For which agent.
     pub agent: String,
+    /// Who is asking.
+    pub user: UserId,
+    /// About which project.
+    pub project: Option<ProjectId>,
     /// Those that are there already.
     pub methods: Vec<MethodName>,
     /// What plugins have added.

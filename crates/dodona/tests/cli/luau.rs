@@ -41,15 +41,21 @@ d.method { name = "blink", doc = "Blinks.", tool = true, read_only = true, agent
 
 const USES: &str = r#"["turn_lifecycle", "prompt", "preload", "llm_io", "tool_exec", "tool_registry", "daemon_server"]"#;
 
+/// Every hook and a method, as a plugin of somebody's.
+pub(crate) fn watcher() -> (String, &'static str) {
+    let manifest = format!(
+        "[plugin]\nid = \"watcher\"\nversion = \"0.1.0\"\n[capabilities]\nuses = {USES}\n[script]\nmain = \"main.luau\"\n"
+    );
+    (manifest, SCRIPT)
+}
+
 fn plugin(home: &Home) {
     home.configure("");
     let dir = home.path().join("config/plugins/watcher");
     fs::create_dir_all(&dir).unwrap();
-    let manifest = format!(
-        "[plugin]\nid = \"watcher\"\nversion = \"0.1.0\"\n[capabilities]\nuses = {USES}\n[script]\nmain = \"main.luau\"\n"
-    );
+    let (manifest, script) = watcher();
     fs::write(dir.join("manifest.toml"), manifest).unwrap();
-    fs::write(dir.join("main.luau"), SCRIPT).unwrap();
+    fs::write(dir.join("main.luau"), script).unwrap();
     let roster = format!(
         "[plugin.watcher]\nenabled = true\nmodule = \"dir:plugins/watcher\"\ncapabilities = {USES}\n"
     );

@@ -4,12 +4,15 @@
 use std::fs;
 
 use dodona_testkit::model_server::Reply;
-use serde_json::Value;
+use serde_json::{Value, json as value};
 
+use crate::approvals::told;
 use crate::harness::{Home, wait_until};
+use crate::luau::watcher;
 use crate::model::Model;
 use crate::serve::Server;
 use crate::trust::{Cloned, run_in};
+use crate::wire::post;
 
 fn trust(server: &Server, cloned: &Cloned) {
     let accepted = cloned.run(&server.home, &["trust", "accept", "--yes"]);
@@ -207,17 +210,10 @@ fn what_a_projects_own_settings_come_to_is_shown() {
     );
     let shown = cloned.state(&home);
     assert_eq!(shown["settings"][0]["key"], "vault.root", "{shown}");
-    cloned.write(
-        "config.toml",
-        "[vault]\nroot = \"notes\"\n[server]\nlisten = \"0.0.0.0:1\"\n",
-    );
+    cloned.write("config.toml", "[calls]\nunary_timeout = \"1s\"\n");
     let shown = cloned.run(&home, &["trust", "show"]);
-    let told = format!("{}{}", shown.stdout, shown.stderr);
-    assert!(
-        told.contains("cannot be set by a project") || told.contains("there is no setting"),
-        "{}",
-        shown.shown()
-    );
+    let why = "`calls.unary_timeout` cannot be set by a project";
+    assert!(shown.stdout.contains(why), "{}", shown.shown());
 }
 
 #[cfg(unix)]
@@ -251,4 +247,49 @@ fn a_process_of_a_project_is_not_started_before_it_is_trusted() {
     let said = cloned.run(&server.home, &["call", "helper.say", "text=it is me"]);
     assert!(said.stdout.contains("it is me"), "{}", said.shown());
     assert!(mark.exists());
+}
+
+/// Every kind of hook, those too that add tools and routes.
+#[test]
+fn hooks_of_a_projects_plugin_are_asked_about_it_alone() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    let (server, cloned) = (Server::on(home), Cloned::new());
+    let (manifest, script) = watcher();
+    cloned.write("plugins/watcher/manifest.toml", &manifest);
+    cloned.write("plugins/watcher/main.luau", script);
+    trust(&server, &cloned);
+    let listed = json(&server, &cloned, &["plugins", "info", "watcher"]);
+    assert_eq!(listed["state"], "active", "{listed}");
+    model.says(Reply::stream().tool_call("a", "watcher_blink", &["{}"]));
+    model.says(Reply::text("It blinked."));
+    let asked = cloned.run(&server.home, &["ask", "Blink!"]);
+    assert!(asked.stdout.starts_with("It blinked."), "{}", asked.shown());
+    assert_eq!(told(&model)["blinked"], true);
+    let system = &model.requests()[0]["messages"][0]["content"];
+    assert!(system.as_str().unwrap().contains("Be brief."), "{system}");
+    // Elsewhere it says nothing, and its tool is not there.
+    let before = model.requests().len();
+    model.says(Reply::text("Nothing blinks here."));
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join(".dodona")).unwrap();
+    run_in(&server.home, elsewhere.path(), &["ask", "Blink!"]);
+    let request = model.requests()[before].to_string();
+    assert!(
+        !request.contains("watcher_blink") && !request.contains("Be brief."),
+        "{request}"
+    );
+    // Its route answers whoever names the project.
+    let (address, token) = server.door();
+    let request = value!({ "jsonrpc": "2.0", "id": 1, "method": "hub.projects", "params": {} });
+    let projects = post(&address, "/rpc", &token, &request)["result"]["projects"].take();
+    let root = cloned.root().display().to_string();
+    let mut projects = projects.as_array().unwrap().iter();
+    let project = projects.find(|project| project["root"] == root.as_str());
+    let id = project.unwrap()["id"].as_str().unwrap();
+    let named = format!("{token}X-Dodona-Project: {id}\r\n");
+    let answer = post(&address, "/plugins/watcher/blink", &named, &value!({}));
+    assert_eq!(answer["blinked"], true, "{answer}");
+    let refused = post(&address, "/plugins/watcher/blink", &token, &value!({}));
+    assert!(refused["blinked"].is_null(), "{refused}");
 }
