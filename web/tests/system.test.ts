@@ -152,6 +152,16 @@ test("a token is made, shown once, and revoked", async ({ app, server }) => {
   expect(await projects()).toContain("auth.unauthenticated");
 });
 
+test("tokens stand in the order in which they were made, whatever they are called", async ({ app, server }) => {
+  const { page } = app;
+  const names = ["zebra", "ant", "mole"].map((name) => `${name}-${Date.now()}`);
+  for (const name of names) await server.call("hub.token_create", { user: "carol", name, scopes: ["vault:read"] });
+  await app.open("#/system/access");
+  const rows = page.getByRole("row").filter({ hasText: "carol" });
+  await expect(rows).toHaveCount(names.length);
+  for (const [i, name] of names.entries()) await expect(rows.nth(i)).toContainText(name);
+});
+
 test("projects are listed, and a folder that is none is refused with a reason", async ({ app, server }) => {
   const { page } = app;
   await app.open("#/system/projects");

@@ -179,7 +179,7 @@ impl Accounts {
         }
     }
 
-    /// The tokens of one user, or of all, by user and name, then the oldest first; expired ones too.
+    /// The tokens of one user, or of all, by user and then the oldest first; expired ones too.
     pub(crate) fn list(&self, user: Option<&UserId>) -> Vec<TokenInfo> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let mut list: Vec<TokenInfo> = tokens
@@ -187,12 +187,8 @@ impl Accounts {
             .map(|token| token.info.clone())
             .filter(|info| user.is_none_or(|user| info.user == *user))
             .collect();
-        // Every sign-in of the page makes one of the same name.
-        let place = |info: &TokenInfo| (info.created_at, info.id.clone());
-        list.sort_by(|a, b| {
-            let names = (&a.user, &a.name).cmp(&(&b.user, &b.name));
-            names.then_with(|| place(a).cmp(&place(b)))
-        });
+        // Not by name: what a page's session is called is made up, and means nothing to anybody.
+        list.sort_by(|a, b| (&a.user, a.created_at, &a.id).cmp(&(&b.user, b.created_at, &b.id)));
         list
     }
 
