@@ -44,7 +44,7 @@ use methods::ContextMethods;
 use methods::compact::{CompactParams, CompactResult};
 use methods::models::ModelsResult;
 use methods::pin::{PinParams, PinResult};
-use replay::{ReplayParams, ReplayResult};
+use replay::{MessagesParams, MessagesResult, ReplayParams, ReplayResult};
 use trace::{TraceParams, TraceResult};
 
 /// The plugin `agent` alone: it tells models of all tools there are.
@@ -225,6 +225,16 @@ impl Agent {
     #[method(scope = "agent:read")]
     async fn replay(&self, ctx: &CallCtx, p: ReplayParams) -> Result<ReplayResult, CallError> {
         replay::replay(self, ctx, p).await
+    }
+
+    /// Tells what a model was sent of the conversation in each request of a query, as rules saw it.
+    #[method(scope = "agent:read")]
+    async fn messages(
+        &self,
+        ctx: &CallCtx,
+        p: MessagesParams,
+    ) -> Result<MessagesResult, CallError> {
+        replay::messages(self, ctx, p).await
     }
 
     /// Shows exactly what a model would be sent if a question were asked now.

@@ -57,7 +57,7 @@ pub use explain::{Explanation, Term, TermOutcome};
 pub use expr::Expr;
 pub use json::{Functions, JsonScope};
 pub use limits::{Limits, MAX_NESTING, MAX_SOURCE};
-pub use schema::{FunctionId, Schema, SchemaError, Slot};
+pub use schema::{FunctionId, Kind, Schema, SchemaError, Slot, Type};
 pub use scope::{CallError, Empty, Scope};
 pub use set::{ExprSet, Run};
 pub use value::{Dict, List, Map, Mapping, Sequence, Set, Text, Value};

@@ -207,6 +207,16 @@ impl Merge {
         id
     }
 
+    /// Whether looking for a value costs less than finding it out. A field against a constant does
+    /// not, and a set of thousands would make room for all of them at every event.
+    fn is_worth_keeping(&self, id: Id) -> bool {
+        let is_plain = |id: Id| matches!(self.program.op(id), Op::Field(_) | Op::Constant(_));
+        match self.program.op(id) {
+            Op::Compare(_, left, right) if is_plain(*left) && is_plain(*right) => false,
+            _ => cost(&self.program, id) >= WORTH_KEEPING,
+        }
+    }
+
     /// Puts a memory in front of every node that is used more than once and worth it.
     fn finish(self, roots: &[Id]) -> (Program, Vec<Id>, usize) {
         let mut program = Program {
@@ -221,8 +231,7 @@ impl Merge {
             let span = self.program.spans[at];
             let op = op.map(&mut |child| places[child as usize]);
             let mut place = program.push(op, span);
-            let keep =
-                self.uses[at] > 1 && !self.open[at] && cost(&self.program, id) >= WORTH_KEEPING;
+            let keep = self.uses[at] > 1 && !self.open[at] && self.is_worth_keeping(id);
             if keep {
                 place = program.push(Op::Shared(shared, place), span);
                 shared += 1;

@@ -32,8 +32,9 @@
 //!
 //! # What it does not do
 //!
-//! It calls neither the agent nor the hub: what rules decide goes back as verdicts and effects, and
-//! whoever fired the hook point carries them out. A condition does no I/O. Nothing that a rule
+//! Rules call neither the agent nor the hub: what they decide goes back as verdicts and effects, and
+//! whoever fired the hook point carries them out. (Whoever has them asked again about the past asks
+//! the agent's plugin, by its name, what was said then.) A condition does no I/O. Nothing that a rule
 //! reads is rendered, parsed as a rule, or run.
 
 mod compile;

@@ -28,6 +28,10 @@ impl Memo {
         Self::default()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
     pub(crate) fn get(&self, key: &Key) -> Option<&str> {
         let found = self.known.iter().find(|(known, _)| known == key);
         found.map(|(_, text)| &**text)

@@ -84,9 +84,31 @@ impl Template {
         if self.keys.is_empty() {
             return self.render(context, limits);
         }
+        if let Some(text) = self.said(limits, memo) {
+            return Ok(text);
+        }
         let run = Run::new(&self.program, context, Meter::new(*limits));
         let text = run.render_with(self.source.len(), &self.keys, memo);
         text.map_err(|fault| fault.into_error(&self.source))
+    }
+
+    /// The text, if other templates have made every part of it; nothing where one is missing, or
+    /// where only a rendering can tell what limit it reaches.
+    fn said(&self, limits: &Limits, memo: &Memo) -> Option<String> {
+        if memo.is_empty() {
+            return None;
+        }
+        let mut text = String::with_capacity(self.source.len());
+        for (statement, key) in self.program.body.iter().zip(&self.keys) {
+            text.push_str(match (statement, key) {
+                (Stmt::Raw(raw), _) => raw,
+                (_, Some(key)) => memo.get(key)?,
+                (_, None) => return None,
+            });
+        }
+        let steps = self.keys.len() + text.len();
+        let fits = text.len() <= limits.output_bytes && steps as u64 <= limits.steps;
+        fits.then_some(text)
     }
 
     /// The value of a template that is exactly one `{{ expression }}`, with its type; of any other

@@ -133,7 +133,7 @@ impl Work<'_> {
         snapshot.turn.token_usage = part(snapshot.tokens_used, snapshot.token_budget);
         snapshot.turn.context_usage = part(sent, window.unwrap_or(snapshot.token_budget));
         snapshot.history.message_count = messages.len() as u64;
-        snapshot.history.messages = history::messages(messages);
+        snapshot.history.messages = Arc::new(Value::Array(history::messages(messages)));
         snapshot.exchanges = self.query.range();
     }
 }
@@ -207,18 +207,17 @@ impl Frame {
         choice.add(&self.toolbox, &turn.found_tools);
         choice.offers(&self.toolbox)
     }
+}
 
-    /// The messages of a turn, with what was looked up for the question.
-    pub(crate) fn messages(
-        &self,
-        turn: &RecordedTurn,
-        question: &str,
-        preloaded: Option<&str>,
-    ) -> Vec<Message> {
-        let mut messages = turn.messages.clone();
-        preload::add(&mut messages, question, preloaded);
-        messages
-    }
+/// The messages of a turn as they were, with what had been looked up for the question.
+pub(crate) fn messages_then(
+    turn: &RecordedTurn,
+    question: &str,
+    preloaded: Option<&str>,
+) -> Vec<Message> {
+    let mut messages = turn.messages.clone();
+    preload::add(&mut messages, question, preloaded);
+    messages
 }
 
 /// What a system prompt is made for.

@@ -15,7 +15,7 @@ const MOST: usize = 50;
 const LONGEST: usize = 8 * 1024;
 
 /// The last messages that a model is sent.
-pub(super) fn messages(all: &[Message]) -> Arc<Value> {
+pub(crate) fn messages(all: &[Message]) -> Vec<Value> {
     let last = &all[all.len().saturating_sub(MOST)..];
     let shown = last.iter().map(|message| {
         let (role, content) = match message {
@@ -25,7 +25,7 @@ pub(super) fn messages(all: &[Message]) -> Arc<Value> {
         };
         json!({ "role": role, "content": begin(content) })
     });
-    Arc::new(shown.collect())
+    shown.collect()
 }
 
 /// Notes how a tool ended, and what the model is told of it.

@@ -39,10 +39,13 @@ use ending::{Answered, Stop};
 use repeats::Repeats;
 use turn::{Heard, Took};
 
-pub(crate) use assemble::{Frame, PromptParams, PromptShown, show as show_prompt, snapshot_before};
+pub(crate) use assemble::{
+    Frame, PromptParams, PromptShown, messages_then, show as show_prompt, snapshot_before,
+};
 pub(crate) use below::Below;
 pub(crate) use choice::ToolCounts;
 pub(crate) use compact::{Compactor, Shortened};
+pub(crate) use history::messages as last_messages;
 pub(crate) use queue::Queue;
 pub(crate) use role::{Delegations, Role};
 pub(crate) use tools::{Tool, Toolbox};

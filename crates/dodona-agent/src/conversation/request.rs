@@ -56,6 +56,8 @@ pub struct RecordedTurn {
     pub sent: SentRequest,
     /// The messages that were shown, without what was looked up and what plugins changed.
     pub messages: Vec<Message>,
+    /// The first exchange that was shown, by its position; 0 for none.
+    pub from: u64,
     /// What the model said, if it was kept.
     pub said: Option<Message>,
     /// The tools that it asked for.
@@ -253,12 +255,14 @@ fn turns(
     let mut turns = Vec::with_capacity(rows.len());
     for (turn, at, sent, place) in rows {
         let said = said(tx, info, turn)?;
+        let window = shown::window_then(tx, context, &info.id, place)?;
         let (usage, cost_micros) = used(tx, &info.id, turn)?;
         turns.push(RecordedTurn {
             turn,
             at,
             sent,
-            messages: shown::messages_then(tx, context, &info.id, place)?,
+            messages: window.messages(),
+            from: window.range().from,
             calls: match &said {
                 Some((exchange, _)) => calls(tx, exchange)?,
                 None => Vec::new(),

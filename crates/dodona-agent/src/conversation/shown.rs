@@ -188,13 +188,13 @@ fn read(row: &Row<'_>) -> Result<Shown, DbError> {
     })
 }
 
-/// The messages that a model was shown in a query, at a time when the window was so.
-pub(super) fn messages_then(
+/// What a model was shown in a query, at a time when the window was so.
+pub(super) fn window_then(
     tx: &Tx<'_>,
     context: &ContextId,
     query: &QueryId,
     place: WindowPlace,
-) -> Result<Vec<Message>, ConversationError> {
+) -> Result<Window, ConversationError> {
     let sql = "select text from summary_texts where id = ?1 and context_id = ?2";
     let summary = tx.query_opt(sql, (place.summary_id, context.as_str()), |row| row.get(0))?;
     let sql =
@@ -212,12 +212,11 @@ pub(super) fn messages_then(
                     order by w.position limit 1)))
         order by e.position";
     let values = (context.as_str(), place.from, place.last, query.as_str());
-    let window = Window {
+    Ok(Window {
         summary,
         exchanges: tx.query(sql, values, read)?,
         ..Window::default()
-    };
-    Ok(window.messages())
+    })
 }
 
 fn show_query(group: &[Shown], messages: &mut Vec<Message>) {

@@ -7,6 +7,7 @@
 //! not run: what they answered is part of the conversation. What rules decided is asked of them, with
 //! the state and at the times of then. Nothing is stored, done or delivered.
 
+mod messages;
 mod plugins;
 mod rules;
 
@@ -22,8 +23,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::chat::{Frame, HeardAnswer, Role};
+use crate::chat::{Frame, HeardAnswer, Role, messages_then};
 use crate::conversation::{DEFAULT_AGENT, Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
+
+pub(crate) use messages::{MessagesParams, MessagesResult, messages};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ReplayParams {
@@ -87,7 +90,7 @@ pub(crate) async fn replay(
     for turn in &recorded.turns {
         let request = ModelRequest {
             system: frame.system.clone(),
-            messages: frame.messages(turn, &recorded.info.question, preloaded(first)),
+            messages: messages_then(turn, &recorded.info.question, preloaded(first)),
             tools: frame.tools(turn),
             options: ModelOptions::default(),
         };

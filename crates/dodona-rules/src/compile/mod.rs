@@ -1,6 +1,7 @@
 //! A rule, ready to be asked: its condition checked against the trigger, its texts compiled.
 
 mod action;
+mod guard;
 
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub struct CompiledRule {
     /// What it reads of an event that may be large or missing, when it is asked and when it acts.
     pub reads: Reads,
     pub(crate) condition: CompiledCondition,
+    /// What must be true for its script to say anything but no, where that is known.
+    guard: Option<Expr>,
     pub(crate) actions: Vec<Prepared>,
 }
 
@@ -78,18 +81,17 @@ impl CompiledRule {
             plugin,
             id: rule.id.clone(),
         };
-        let compiled = condition
-            .zip(actions)
-            .map(|((condition, reads), actions)| Self {
-                reads: reads | Reads::of_actions(&rule.actions),
-                label: key.to_string(),
-                key,
-                origin,
-                is_core,
-                condition,
-                actions,
-                rule,
-            });
+        let compiled = condition.zip(actions).map(|(asked, actions)| Self {
+            reads: asked.reads | Reads::of_actions(&rule.actions),
+            label: key.to_string(),
+            key,
+            origin,
+            is_core,
+            condition: asked.condition,
+            guard: asked.guard,
+            actions,
+            rule,
+        });
         (compiled, problems)
     }
 
@@ -107,6 +109,12 @@ impl CompiledRule {
             CompiledCondition::Expression(_) => None,
             CompiledCondition::Script(script) => Some(script),
         }
+    }
+
+    /// The expression without which the rule does not fire: its condition, or what its script asks
+    /// first. A script may have none.
+    pub(crate) fn asked_first(&self) -> Option<&Expr> {
+        self.expression().or(self.guard.as_ref())
     }
 
     /// The condition.
@@ -139,13 +147,20 @@ fn standing(rule: &Rule, scope: &Scope, warnings: &mut Reading<'_>) -> (PluginNa
     (plugin, rule.core && scope.is_trusted())
 }
 
+/// A condition, and what is known of it.
+struct Asked {
+    condition: CompiledCondition,
+    reads: Reads,
+    guard: Option<Expr>,
+}
+
 fn condition(
     rule: &Rule,
     text: &str,
     scripts: &ScriptSource<'_>,
     errors: &mut Reading<'_>,
     warnings: &mut Reading<'_>,
-) -> Option<(CompiledCondition, Reads)> {
+) -> Option<Asked> {
     let spot = &rule.spots.condition;
     match &rule.condition {
         Condition::Expression(source) => {
@@ -165,16 +180,24 @@ fn condition(
                 warnings.fault(place(warning.span), warning.message.clone());
             }
             let reads = Reads::of_expression(&expr, rule.trigger);
-            Some((CompiledCondition::Expression(expr), reads))
+            Some(Asked {
+                condition: CompiledCondition::Expression(expr),
+                reads,
+                guard: None,
+            })
         }
         Condition::Script(path) => {
             let compiled = scripts(path).and_then(|source| {
                 let script = Script::compile(&source, path);
                 let script = script.map_err(|error| format!("`{path}`: {error}"))?;
-                Ok((script, Reads::of_source(&source)))
+                Ok(Asked {
+                    condition: CompiledCondition::Script(Arc::new(script)),
+                    reads: Reads::of_source(&source),
+                    guard: guard::of_script(&source, rule.trigger),
+                })
             });
             match compiled {
-                Ok((script, reads)) => Some((CompiledCondition::Script(Arc::new(script)), reads)),
+                Ok(asked) => Some(asked),
                 Err(why) => {
                     errors.fault(spot.span.clone(), why);
                     None

@@ -87,10 +87,10 @@ impl Round<'_> {
         asking.finish()
     }
 
-    /// The rules that are worth asking: scripts, and those whose conditions may hold or fail.
+    /// The rules that are worth asking: those whose conditions may hold or fail.
     fn open(&self, runs: &[Run<'_>]) -> Places {
         let mut open = Places::of(self.rules.entries().len());
-        for place in self.rules.scripts() {
+        for place in self.rules.always() {
             open.add(*place);
         }
         for (plugin, run) in self.rules.plugins().iter().zip(runs) {

@@ -28,8 +28,9 @@ pub struct TriggerRules {
     plugins: Vec<PluginRules>,
     /// The place of each, by its name.
     labels: HashMap<String, usize>,
-    /// The places of those whose conditions are scripts.
-    scripts: Vec<usize>,
+    /// The places of those whose scripts always run.
+    always: Vec<usize>,
+    has_scripts: bool,
     sets_state: bool,
     rounds: Rounds,
 }
@@ -57,7 +58,8 @@ pub(crate) struct Entry {
     pub(crate) rule: Arc<CompiledRule>,
     /// Which of the plugins.
     pub(crate) plugin: usize,
-    /// Which of the plugin's expressions; none for a script.
+    /// Which of the plugin's expressions is its condition, or what its script asks first; none for
+    /// a script that always runs.
     pub(crate) expression: Option<usize>,
     /// How often it was left out because the user had switched it off, since somebody took note.
     left_out: AtomicU64,
@@ -100,14 +102,14 @@ impl TriggerRules {
         let mut conditions: BTreeMap<PluginName, Vec<Expr>> = BTreeMap::new();
         for rule in &rules {
             let expressions = conditions.entry(rule.key.plugin.clone()).or_default();
-            expressions.extend(rule.expression().cloned());
+            expressions.extend(rule.asked_first().cloned());
         }
         let names: Vec<PluginName> = conditions.keys().cloned().collect();
         let mut counts = vec![0; names.len()];
         let entries = rules.into_iter().map(|rule| {
             let plugin = names.iter().position(|name| *name == rule.key.plugin);
             let plugin = plugin.expect("every rule's plugin was just counted");
-            let expression = rule.expression().map(|_| {
+            let expression = rule.asked_first().map(|_| {
                 counts[plugin] += 1;
                 counts[plugin] - 1
             });
@@ -131,12 +133,12 @@ impl TriggerRules {
             places: places(number),
         });
         let plugins: Vec<PluginRules> = plugins.collect();
-        let scripts = entries.iter().enumerate();
-        let scripts = scripts.filter(|(_, entry)| entry.expression.is_none());
+        let always = entries.iter().enumerate();
+        let always = always.filter(|(_, entry)| entry.expression.is_none());
+        let is_script = |entry: &Entry| entry.rule.script().is_some();
         let sets_state = |entry: &Entry| {
             let mut actions = entry.rule.rule.actions.iter();
-            entry.expression.is_none()
-                || actions.any(|action| action.kind() == ActionKind::SetState)
+            is_script(entry) || actions.any(|action| action.kind() == ActionKind::SetState)
         };
         let labels = entries.iter().enumerate();
         let labels = labels.map(|(place, entry)| (entry.rule.label.clone(), place));
@@ -144,7 +146,8 @@ impl TriggerRules {
             labels: labels.collect(),
             sets_state: entries.iter().any(sets_state),
             rounds: Rounds::default(),
-            scripts: scripts.map(|(place, _)| place).collect(),
+            always: always.map(|(place, _)| place).collect(),
+            has_scripts: entries.iter().any(is_script),
             plugins,
             entries,
         }
@@ -175,11 +178,12 @@ impl TriggerRules {
 
     /// Whether one of the conditions is a script, and so blocks its thread.
     pub fn has_scripts(&self) -> bool {
-        !self.scripts.is_empty()
+        self.has_scripts
     }
 
-    pub(crate) fn scripts(&self) -> &[usize] {
-        &self.scripts
+    /// The places of those that are asked whatever the event is.
+    pub(crate) fn always(&self) -> &[usize] {
+        &self.always
     }
 
     /// Whether one of the rules may change its plugin's state.

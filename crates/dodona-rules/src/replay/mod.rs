@@ -5,6 +5,7 @@
 //! depend on it is not asked about that event, and the [`Gap`] says why.
 
 mod decode;
+mod messages;
 mod past;
 mod run;
 
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use decode::Unreadable;
+pub use messages::Messages;
 pub use run::{Replay, Setup, Step};
 
 use crate::reads::Reads;
@@ -26,7 +28,7 @@ use crate::reads::Reads;
 pub enum Gap {
     /// It reads a result that was too large for the journal.
     Result,
-    /// It reads the messages of the conversation, which the journal does not have.
+    /// It reads the messages of the conversation, and those of this request are not kept.
     Messages,
     /// It looks at earlier tool calls, and not all of them are in what is read of the journal.
     Tools,
@@ -52,7 +54,7 @@ impl fmt::Display for Gap {
         f.write_str(match self {
             Self::Result => "it reads a result that was too large for the journal",
             Self::Messages => {
-                "it reads the messages of the conversation, which are not in the journal"
+                "it reads the messages of the conversation, and those of this request are not kept"
             }
             Self::Tools => {
                 "it looks at earlier tool calls, and not all of them are in what is read of the journal"

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::Gap;
 use super::decode::{self, Body, Unreadable};
+use super::messages::Messages;
 use super::past::Past;
 use crate::compile::CompiledRule;
 use crate::context::{Facts, RuleContext, empty};
@@ -43,6 +44,7 @@ pub struct Replay<'r> {
     /// By project and plugin.
     states: HashMap<(String, PluginName), Arc<Value>>,
     past: Past,
+    messages: Arc<Messages>,
     /// What the rules of each trigger read, and whether anybody looks at earlier tools.
     reads: [Reads; 7],
     needs_past: bool,
@@ -74,8 +76,15 @@ impl<'r> Replay<'r> {
             limiter: Limiter::new(),
             states: HashMap::new(),
             past: Past::default(),
+            messages: Arc::default(),
             reads,
         }
+    }
+
+    /// Brings the messages that rules shall see in the next events. What was brought before is
+    /// forgotten.
+    pub fn bring(&mut self, messages: Arc<Messages>) {
+        self.messages = messages;
     }
 
     /// Asks the rules about the next event.
@@ -158,8 +167,11 @@ impl<'r> Replay<'r> {
             missing = missing | Reads::RESULT;
         }
         if let Some(snapshot) = &body.snapshot {
-            if snapshot.history.message_count > 0 {
-                missing = missing | Reads::MESSAGES;
+            if snapshot.history.message_count > 0 && reads.any(Reads::MESSAGES) {
+                match self.messages.then(snapshot) {
+                    Some(messages) => facts.history.messages = messages,
+                    None => missing = missing | Reads::MESSAGES,
+                }
             }
             if reads.any(Reads::TOOLS) {
                 match self.past.tools(snapshot) {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::backtest::{AHEAD, feed};
+use super::feed::{AHEAD, Feed, Page, reads_messages};
 use super::{Around, Workbench, blocking};
 use crate::compile::CompiledRule;
 use crate::format::Trigger;
@@ -64,6 +64,7 @@ pub(super) async fn run(
 ) -> Result<Again, CallError> {
     let project = bench.rules(ctx).await;
     let user = &ctx.principal.user;
+    let with_messages = reads_messages(&project.library.rules);
     let work = Work {
         around: bench.surroundings(user, &project, &project.library.rules),
         library: Arc::clone(&project.library),
@@ -81,7 +82,14 @@ pub(super) async fn run(
     };
     let (pages, waiting) = mpsc::channel(AHEAD);
     let working = blocking(move || work.through(waiting));
-    let (read, done) = tokio::join!(feed(bench, ctx, filter, pages), working);
+    let feed = Feed {
+        bench,
+        ctx,
+        filter,
+        until: None,
+        with_messages,
+    };
+    let (read, done) = tokio::join!(feed.run(pages), working);
     read?;
     done
 }
@@ -113,14 +121,15 @@ struct Said {
 }
 
 impl Work {
-    fn through(self, mut pages: mpsc::Receiver<Vec<RecordedEvent>>) -> Again {
+    fn through(self, mut pages: mpsc::Receiver<Page>) -> Again {
         let is_off = |rule: &CompiledRule| !rule.is_core && self.off.contains(&rule.label);
         let scripts: &Engine = &self.scripts;
         let mut replay = Replay::new(self.around.setup(&self.library.rules, scripts, &is_off));
         let mut again = Again::default();
         let mut moments: Vec<Moment> = Vec::new();
         while let Some(page) = pages.blocking_recv() {
-            for event in &page {
+            replay.bring(page.messages);
+            for event in &page.events {
                 if event.kind == DECIDED {
                     self.decided(event, &mut moments);
                 } else if let Ok(step) = replay.event(event) {

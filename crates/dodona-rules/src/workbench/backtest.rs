@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dodona_plugin::store::journal::{EventFilter, Place, RecordedEvent};
+use dodona_plugin::store::journal::{EventFilter, RecordedEvent};
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_script::Engine;
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::changed::{self, RuleText};
+use super::feed::{AHEAD, Feed, Page, reads_messages};
 use super::report::{Backtest, Comparison, Tally};
 use super::{Around, Workbench, blocking};
 use crate::compile::CompiledRule;
@@ -20,12 +21,6 @@ use crate::format::Trigger;
 use crate::identity::RuleKey;
 use crate::load::{Library, RuleSet};
 use crate::replay::{Replay, Step};
-
-/// How many pages wait for the rules: one is read while another is being worked on.
-pub(super) const AHEAD: usize = 2;
-
-/// After how many events it is told how far things are.
-const TELL_AFTER: u64 = 50_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct BacktestParams {
@@ -60,13 +55,11 @@ pub(super) async fn run(
     if problems.iter().any(crate::Problem::is_error) {
         return Err(refused(&problems));
     }
-    let changed = (!given.is_empty()).then(|| changed::replaced(&project.library.rules, &given));
+    let used = &project.library.rules;
+    let changed = (!given.is_empty()).then(|| changed::replaced(used, &given));
+    let with_messages = reads_messages(used) || changed.as_ref().is_some_and(reads_messages);
     let work = Work {
-        around: bench.surroundings(
-            user,
-            &project,
-            changed.as_ref().unwrap_or(&project.library.rules),
-        ),
+        around: bench.surroundings(user, &project, changed.as_ref().unwrap_or(used)),
         library: Arc::clone(&project.library),
         off: bench.live.host.disabled(user),
         given: given.iter().map(|rule| rule.key.clone()).collect(),
@@ -83,7 +76,14 @@ pub(super) async fn run(
     };
     let (pages, waiting) = mpsc::channel(AHEAD);
     let working = blocking(move || work.through(waiting));
-    let (read, done) = tokio::join!(feed(bench, ctx, filter, pages), working);
+    let feed = Feed {
+        bench,
+        ctx,
+        filter,
+        until: None,
+        with_messages,
+    };
+    let (read, done) = tokio::join!(feed.run(pages), working);
     read?;
     Ok(Backtest {
         problems,
@@ -100,33 +100,6 @@ fn refused(problems: &[crate::Problem]) -> CallError {
         .hint("`dodona rules check FILE` shows each in its place")
 }
 
-/// Reads the journal page by page. Memory holds a few pages, whatever there is.
-pub(super) async fn feed(
-    bench: &Workbench,
-    ctx: &CallCtx,
-    filter: EventFilter,
-    pages: mpsc::Sender<Vec<RecordedEvent>>,
-) -> Result<(), CallError> {
-    let mut place = Place::Beginning;
-    let (mut read, mut told) = (0, 0);
-    loop {
-        let page = bench.history.page(filter.clone(), place).await?;
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        place = Place::After(last.position);
-        read += page.len() as u64;
-        if read >= told + TELL_AFTER {
-            told = read;
-            ctx.progress(format!("{read} events"), None).await?;
-        }
-        if pages.send(page).await.is_err() {
-            // Whoever worked on them has ended, and tells why.
-            return Ok(());
-        }
-    }
-}
-
 /// Everything that is needed to go through events, on a thread of its own.
 struct Work {
     around: Around,
@@ -140,7 +113,7 @@ struct Work {
 }
 
 impl Work {
-    fn through(self, mut pages: mpsc::Receiver<Vec<RecordedEvent>>) -> Backtest {
+    fn through(self, mut pages: mpsc::Receiver<Page>) -> Backtest {
         let is_off = |rule: &CompiledRule| !rule.is_core && self.off.contains(&rule.label);
         let scripts: &Engine = &self.scripts;
         let rules = self.changed.as_ref().unwrap_or(&self.library.rules);
@@ -152,7 +125,11 @@ impl Work {
         let mut tally = Tally::new(rules.rules(), &self.given, self.examples);
         let mut course = Course::default();
         while let Some(page) = pages.blocking_recv() {
-            for event in &page {
+            replay.bring(Arc::clone(&page.messages));
+            if let Some((replay, _)) = &mut before {
+                replay.bring(page.messages);
+            }
+            for event in &page.events {
                 let step = replay.event(event);
                 let Ok(step) = step else {
                     course.unreadable += 1;

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use dodona_plugin::store::journal::{EventFilter, Place, RecordedEvent};
-use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_plugin::{CallCtx, CallError};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::feed::{AHEAD, Feed, Page, reads_messages, snapshot_of};
 use super::{Around, Workbench, blocking};
 use crate::compile::CompiledRule;
 use crate::engine::{Decision, Suppressed};
@@ -88,14 +89,13 @@ struct EventExplained {
     #[serde(skip_serializing_if = "Option::is_none")]
     condition: Option<ConditionExplained>,
     /// What it decided.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     decisions: Vec<Decision>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// What the rule saw of state and settings.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    state: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    state: Option<Value>,
 }
 
 /// How a rule answers.
@@ -218,22 +218,13 @@ fn events_of(ctx: &CallCtx) -> EventFilter {
 }
 
 fn fits(event: &RecordedEvent, p: &ExplainParams) -> bool {
-    #[derive(Deserialize)]
-    struct OfQuery {
-        snapshot: Option<Named>,
-    }
-    #[derive(Deserialize)]
-    struct Named {
-        query_id: String,
-    }
     if p.event.is_some_and(|id| id != event.id) {
         return false;
     }
     let Some(query) = &p.query else { return true };
-    let named: Option<OfQuery> = serde_json::from_str(&event.payload).ok();
-    let snapshot = named.and_then(|named| named.snapshot);
-    snapshot.is_some_and(|Named { query_id }| {
-        query_id.starts_with(query.as_str()) || query_id.ends_with(query.as_str())
+    snapshot_of(event).is_some_and(|snapshot| {
+        let id = &snapshot.query_id;
+        id.starts_with(query.as_str()) || id.ends_with(query.as_str())
     })
 }
 
@@ -246,39 +237,20 @@ async fn replayed(
 ) -> Result<Vec<EventExplained>, CallError> {
     let until = targets.iter().map(|event| event.position).max();
     let scripts = Arc::clone(&bench.scripts);
-    let (pages, waiting) = mpsc::channel(2);
+    let feed = Feed {
+        bench,
+        ctx,
+        filter: events_of(ctx),
+        until,
+        with_messages: reads_messages(&work.rules),
+    };
+    let (pages, waiting) = mpsc::channel(AHEAD);
     let working = blocking(move || work.through(waiting, &scripts));
-    let (read, done) = tokio::join!(
-        feed(bench, events_of(ctx), until.unwrap_or(0), pages),
-        working
-    );
+    let (read, done) = tokio::join!(feed.run(pages), working);
     read?;
     let mut events = done?;
     events.reverse();
     Ok(events)
-}
-
-async fn feed(
-    bench: &Workbench,
-    filter: EventFilter,
-    until: u64,
-    pages: mpsc::Sender<Vec<RecordedEvent>>,
-) -> Result<(), CallError> {
-    let mut place = Place::Beginning;
-    loop {
-        let mut page = bench.history.page(filter.clone(), place).await?;
-        page.retain(|event| event.position <= until);
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        place = Place::After(last.position);
-        if pages.send(page).await.is_err() {
-            return Err(CallError::new(
-                ErrorCode::Internal,
-                "asking rules has ended early",
-            ));
-        }
-    }
 }
 
 struct Work {
@@ -292,14 +264,15 @@ struct Work {
 impl Work {
     fn through(
         self,
-        mut pages: mpsc::Receiver<Vec<RecordedEvent>>,
+        mut pages: mpsc::Receiver<Page>,
         scripts: &dodona_script::Engine,
     ) -> Vec<EventExplained> {
         let nobody = |_: &CompiledRule| false;
         let mut replay = Replay::new(self.around.setup(&self.rules, scripts, &nobody));
         let mut explained = Vec::new();
         while let Some(page) = pages.blocking_recv() {
-            for event in &page {
+            replay.bring(page.messages);
+            for event in &page.events {
                 let asked = self.targets.contains(&event.position);
                 // The context before the event: what the rule saw.
                 let context = asked.then(|| replay.context_of(event, &self.rule));
@@ -361,14 +334,7 @@ impl Work {
                 .map(|outcome| outcome.decisions.clone())
                 .unwrap_or_default(),
             error: error.map(ToString::to_string),
-            state: match context
-                .state()
-                .as_object()
-                .is_some_and(|state| state.is_empty())
-            {
-                true => Value::Null,
-                false => context.state().clone(),
-            },
+            state: Some(context.state().clone()).filter(|state| *state != json!({})),
         }
     }
 }

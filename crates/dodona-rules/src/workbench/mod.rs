@@ -5,6 +5,7 @@ mod backtest;
 mod changed;
 mod doctor;
 mod explain;
+mod feed;
 mod report;
 mod test;
 

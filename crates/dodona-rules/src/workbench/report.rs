@@ -40,7 +40,6 @@ pub(super) struct Backtest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) diff: Option<Vec<RuleDiff>>,
     /// What is wrong with rules that were given.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) problems: Vec<Problem>,
     /// How long it took.
     pub(super) elapsed_ms: f64,
@@ -71,13 +70,10 @@ pub(super) struct RuleReport {
     /// About how many events it could not be asked again.
     pub(super) not_replayable: u64,
     /// Why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) reasons: Vec<Reason>,
     /// What it would have said, the most frequent first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) messages: Vec<MessageCount>,
     /// Some of the times that it would have fired, the latest last.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) examples: Vec<Firing>,
 }
 
@@ -132,7 +128,6 @@ pub(super) struct RuleDiff {
     /// How often it says something else.
     pub(super) reworded: u64,
     /// Some of these events.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) examples: Vec<Difference>,
 }
 

@@ -7,6 +7,7 @@
 
 mod actions;
 mod again;
+mod backtest;
 mod bundled;
 mod desk;
 mod earlier;
@@ -20,7 +21,9 @@ mod limits;
 mod load;
 mod reload;
 mod replay;
+mod results;
 mod rig;
 mod schema;
+mod scripts;
 mod toggles;
 mod triggers;

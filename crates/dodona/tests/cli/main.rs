@@ -39,6 +39,7 @@ mod serve;
 mod settings;
 #[cfg(unix)]
 mod signals;
+mod surfaces;
 mod threads;
 mod trust;
 mod trusted;

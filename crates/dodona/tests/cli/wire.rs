@@ -16,14 +16,14 @@ use crate::serve::Server;
 
 /// One of the two ways in.
 #[derive(Debug, Clone, Copy)]
-enum Wire {
+pub(crate) enum Wire {
     Http,
     WebSocket,
 }
 
 /// A server that knows a project with rules, and how to reach it.
-struct Site {
-    server: Server,
+pub(crate) struct Site {
+    pub(crate) server: Server,
     url: String,
     token: String,
     project: ProjectId,
@@ -49,7 +49,11 @@ const RULES: [(&str, &str, &str); 3] = [
 
 impl Site {
     fn new() -> Self {
-        let home = Home::new();
+        Self::on(Home::new())
+    }
+
+    /// On a home that has settings already.
+    pub(crate) fn on(home: Home) -> Self {
         let root = home.path().with_file_name("project");
         fs::create_dir_all(root.join(".dodona/rules")).unwrap();
         fs::write(root.join("note.md"), "# Note\n\nText.\n").unwrap();
@@ -79,11 +83,11 @@ impl Site {
         site
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.server.home.path().with_file_name("project")
     }
 
-    fn call(&self, wire: Wire, method: &str, params: Value) -> Result<Value, CallError> {
+    pub(crate) fn call(&self, wire: Wire, method: &str, params: Value) -> Result<Value, CallError> {
         match wire {
             Wire::Http => self.post(Some(&self.project), method, &params),
             Wire::WebSocket => runtime().block_on(async {
@@ -100,27 +104,46 @@ impl Site {
         method: &str,
         params: &Value,
     ) -> Result<Value, CallError> {
-        let address = self.url.strip_prefix("http://").unwrap();
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let project = project.map(|id| format!("X-Dodona-Project: {id}\r\n"));
-        let mut answer = post(
-            address,
-            "/rpc",
-            &format!(
-                "Authorization: Bearer {}\r\n{}",
-                self.token,
-                project.unwrap_or_default()
-            ),
-            &body,
-        );
+        let mut answer = self.send("/rpc", project, "", &body);
         match answer["error"].is_null() {
             true => Ok(answer["result"].take()),
             false => Err(error(&answer["error"])),
         }
     }
+
+    /// Posts a message as the owner; the answer.
+    fn send(&self, path: &str, project: Option<&ProjectId>, headers: &str, body: &Value) -> Value {
+        let address = self.url.strip_prefix("http://").unwrap();
+        let project = project.map(|id| format!("X-Dodona-Project: {id}\r\n"));
+        let headers = format!(
+            "Authorization: Bearer {}\r\n{}{headers}",
+            self.token,
+            project.unwrap_or_default()
+        );
+        post(address, path, &headers, body)
+    }
+
+    /// Has a client of `/mcp` call a tool; the result.
+    pub(crate) fn mcp(&self, tool: &str, arguments: &Value) -> Value {
+        let params = json!({
+            "name": tool, "arguments": arguments,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let headers = format!(
+            "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+        );
+        let answer = self.send("/mcp", Some(&self.project), &headers, &body);
+        answer["result"].clone()
+    }
 }
 
-/// Sends JSON, and reads JSON.
+/// Sends JSON, and reads JSON or a stream of it.
 pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> Value {
     let body = body.to_string();
     let request = format!(
@@ -135,7 +158,10 @@ pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> Va
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+    // One message, or a stream of them of which the last is the answer.
+    let streamed = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let said = streamed.last().unwrap_or(body);
+    serde_json::from_str(said).unwrap_or_else(|_| panic!("{answer}"))
 }
 
 /// An error object as the client reads it.

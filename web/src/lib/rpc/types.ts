@@ -617,7 +617,7 @@ export type EventExplained = {
   /** What went wrong. */
   error?: string | null;
   /** What the rule saw of state and settings. */
-  state: unknown;
+  state?: unknown;
 };
 
 export type EventTrace = {
@@ -1085,6 +1085,13 @@ export type MemoryKind = "decision" | "fact" | "preference" | "pinned" | "said" 
 export type MessageCount = {
   message: string;
   count: number;
+};
+
+export type MessagesResult = {
+  /** Which query. */
+  query_id: QueryId;
+  /** Its requests that were answered, in order, or those that were asked for. */
+  turns: TurnMessages[];
 };
 
 /** Everything a surface needs to offer a method: made once, at activation. */
@@ -2166,6 +2173,26 @@ export type TrustedResult = {
   projects: Pin[];
 };
 
+export type TurnMessages = {
+  /** Which, from 1. */
+  turn: number;
+  /** How many messages there were. */
+  message_count: number;
+  /** The last of them, each with `role` and `content`, as rules have them in
+   * `context.history.messages`. */
+  messages: unknown[];
+};
+
+/** What a snapshot says about its turn. */
+export type TurnSeen = {
+  /** Which, from 1. */
+  turn: number;
+  /** How many messages there were. */
+  message_count: number;
+  /** The first exchange that was shown, by its position. */
+  from: number;
+};
+
 export type TurnTrace = {
   /** Which, from 1. */
   turn: number;
@@ -2418,6 +2445,18 @@ export interface Methods {
       name?: string | null;
     };
     result: Copied;
+    kind: "unary";
+  };
+  /** Tells what a model was sent of the conversation in each request of a query, as rules saw it. */
+  "agent.messages": {
+    params: {
+      /** Which query, by its id or the end of it. */
+      query_id: string;
+      /** How the query stood in some turns of it, by its snapshots: then only these are told, without
+       * what was added before the request was sent, and without those that are not as they were. */
+      turns?: TurnSeen[] | null;
+    };
+    result: MessagesResult;
     kind: "unary";
   };
   /** Lists the models that `agent.chat` can be told to ask. */

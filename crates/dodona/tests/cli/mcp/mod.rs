@@ -3,7 +3,7 @@
 mod config;
 mod peers;
 mod project;
-mod stdio;
+pub(crate) mod stdio;
 
 use std::fs;
 use std::io::{BufRead, Read, Write};

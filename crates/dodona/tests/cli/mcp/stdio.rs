@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Place, lines};
-use crate::harness::wait_until;
+use crate::harness::{Home, wait_until};
 
 /// How long anything may take before the test has failed. Never reached by one that passes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A client that says what a test wants.
-pub(super) struct Client {
+pub(crate) struct Client {
     child: Child,
     lines: Receiver<String>,
 }
@@ -26,7 +26,7 @@ impl Client {
     }
 
     /// Starts a command as clients do, and begins.
-    pub(super) fn run(command: &mut Command) -> Self {
+    pub(crate) fn run(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let lines = lines(&mut child);
         let mut client = Self { child, lines };
@@ -61,7 +61,7 @@ impl Client {
         }
     }
 
-    pub(super) fn call(&mut self, id: u32, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, id: u32, tool: &str, arguments: Value) -> Value {
         self.ask(
             id,
             "tools/call",
@@ -71,7 +71,7 @@ impl Client {
     }
 
     /// Closes its end and waits for ours.
-    pub(super) fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }

@@ -1,0 +1,271 @@
+//! What a script asks first, as an expression.
+//!
+//! Many scripts begin with an early exit, such as
+//! `if context.result.tool_name ~= "vault_search" then return false end`, or are one
+//! `return context.turn.token_usage > 0.8 and …`. Where that first comparison decides, the script
+//! says no, and nothing else of it would have been run. Taken out as an expression, it lets an event
+//! find such scripts as it finds other rules, without a run of each.
+//!
+//! It is taken out only where nobody can tell the difference: a number of the vocabulary against a
+//! constant number, or a text against a constant text, as the very first thing. Whatever is not
+//! exactly of these forms has no guard, and always runs.
+
+use dodona_expr::{Expr, Kind};
+
+use crate::context::schema;
+use crate::format::Trigger;
+
+/// Whole numbers below this are the same in both languages.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// What must be true for a script to say anything but no.
+pub(super) fn of_script(source: &str, trigger: Trigger) -> Option<Expr> {
+    let mut words = Words(source);
+    let (left, op, right) = match words.next()? {
+        Word::Name("return") => {
+            let asked = comparison(&mut words)?;
+            ends_in_and(words)?;
+            asked
+        }
+        Word::Name("if") => {
+            let (left, op, right) = comparison(&mut words)?;
+            is_early_exit(&mut words)?;
+            (left, opposite(op)?, right)
+        }
+        _ => return None,
+    };
+    let schema = schema(trigger);
+    let kind = &schema.slot_type(schema.slot(&left)?)?.kind;
+    let expression = match (kind, op, right) {
+        (Kind::Int | Kind::Float, "<" | "<=" | ">" | ">=", Word::Number(number)) => {
+            let value: f64 = number.parse().ok()?;
+            (value.abs() < EXACT).then(|| format!("{left} {op} {number}"))?
+        }
+        (Kind::Str, "==", Word::Text(text)) => format!("{left} == '{text}'"),
+        _ => return None,
+    };
+    Expr::compile(&expression, schema).ok()
+}
+
+/// `context.a.b > 1`.
+fn comparison<'s>(words: &mut Words<'s>) -> Option<(String, &'s str, Word<'s>)> {
+    let Word::Name("context") = words.next()? else {
+        return None;
+    };
+    let mut path = "context".to_owned();
+    loop {
+        match words.next()? {
+            Word::Sign(".") => {
+                let Word::Name(name) = words.next()? else {
+                    return None;
+                };
+                path.push('.');
+                path.push_str(name);
+            }
+            Word::Sign(op) => return Some((path, op, words.next()?)),
+            _ => return None,
+        }
+    }
+}
+
+/// Whether what follows is nothing, or an `and` whose end is the script's. An `or` might make up for
+/// what is false here, and a second value would be another result.
+fn ends_in_and(mut words: Words<'_>) -> Option<()> {
+    match words.next() {
+        None | Some(Word::Sign(";")) => return words.is_at_end(),
+        Some(Word::Name("and")) => {}
+        Some(_) => return None,
+    }
+    let mut depth = 0_u32;
+    loop {
+        match words.next() {
+            Some(Word::Sign("(" | "[" | "{")) => depth += 1,
+            Some(Word::Sign(")" | "]" | "}")) => depth = depth.checked_sub(1)?,
+            Some(Word::Name("or") | Word::Sign(",")) if depth == 0 => return None,
+            Some(_) => {}
+            None => return words.is_at_end(),
+        }
+    }
+}
+
+/// `then return false end`.
+fn is_early_exit(words: &mut Words<'_>) -> Option<()> {
+    let mut expected = |name: &str| (words.next()? == Word::Name(name)).then_some(());
+    expected("then")?;
+    expected("return")?;
+    match words.next()? {
+        Word::Name("end") => return Some(()),
+        Word::Name("false" | "nil") => {}
+        _ => return None,
+    }
+    match words.next()? {
+        Word::Sign(";") => (words.next()? == Word::Name("end")).then_some(()),
+        Word::Name("end") => Some(()),
+        _ => None,
+    }
+}
+
+/// What holds where a comparison does not. (For a number that is none neither holds; whoever looks
+/// for open expressions leaves those to be asked.)
+fn opposite(op: &str) -> Option<&'static str> {
+    Some(match op {
+        "<" => ">=",
+        "<=" => ">",
+        ">" => "<=",
+        ">=" => "<",
+        "~=" => "==",
+        _ => return None,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word<'s> {
+    Name(&'s str),
+    Number(&'s str),
+    Text(&'s str),
+    Sign(&'s str),
+}
+
+/// The words of a source, without comments. It stops, not at the end, at what it does not know for
+/// sure: long brackets, texts with escapes or with code in them, numbers of other notations.
+struct Words<'s>(&'s str);
+
+impl<'s> Words<'s> {
+    /// Whether everything was understood.
+    fn is_at_end(&mut self) -> Option<()> {
+        self.skip();
+        self.0.is_empty().then_some(())
+    }
+
+    /// Passes over white space and comments.
+    fn skip(&mut self) {
+        loop {
+            self.0 = self.0.trim_start();
+            match self.0.strip_prefix("--") {
+                Some(comment) if !comment.starts_with('[') => {
+                    let end = comment.find('\n').unwrap_or(comment.len());
+                    self.0 = &comment[end..];
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn take(&mut self, length: usize) -> &'s str {
+        let (taken, rest) = self.0.split_at(length);
+        self.0 = rest;
+        taken
+    }
+
+    fn next(&mut self) -> Option<Word<'s>> {
+        self.skip();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let run = |text: &str| text.find(|c| !is_part(c)).unwrap_or(text.len());
+        let first = self.0.chars().next()?;
+        match first {
+            'a'..='z' | 'A'..='Z' | '_' => Some(Word::Name(self.take(run(self.0)))),
+            '0'..='9' => {
+                let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+                let length = self.0.find(|c| !is_digit(c)).unwrap_or(self.0.len());
+                let is_whole = !self.0[length..].starts_with(is_part);
+                is_whole.then(|| Word::Number(self.take(length)))
+            }
+            '"' | '\'' => {
+                let length = self.0[1..].find(['"', '\'', '\\', '\n'])?;
+                let is_plain = self.0[1 + length..].starts_with(first);
+                is_plain.then(|| Word::Text(&self.take(length + 2)[1..=length]))
+            }
+            '=' | '~' | '<' | '>' if self.0[1..].starts_with('=') => Some(Word::Sign(self.take(2))),
+            '[' if self.0[1..].starts_with(['[', '=']) => None,
+            '-' if self.0[1..].starts_with('-') => None,
+            '`' => None,
+            other if other.is_ascii() => Some(Word::Sign(self.take(1))),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(source: &str) -> Option<String> {
+        let expr = of_script(source, Trigger::OnToolComplete)?;
+        Some(expr.source().to_owned())
+    }
+
+    #[test]
+    fn an_early_exit_and_a_first_term_are_taken_out() {
+        for (source, expected) in [
+            (
+                "return context.turn.token_usage > 0.8",
+                "context.turn.token_usage > 0.8",
+            ),
+            (
+                "return context.turn.number >= 3 and (a or b) ;",
+                "context.turn.number >= 3",
+            ),
+            (
+                "-- why\nif context.turn.number < 3 then return false end\nreturn x or y",
+                "context.turn.number >= 3",
+            ),
+            (
+                "if context.result.tool_name ~= 'a_b' then return end",
+                "context.result.tool_name == 'a_b'",
+            ),
+            (
+                "if context.result.duration_ms<=1.5 then return nil; end",
+                "context.result.duration_ms > 1.5",
+            ),
+            (
+                "return context.result.tool_name == \"x\"\n\tand f{1, 2}\n-- end",
+                "context.result.tool_name == 'x'",
+            ),
+        ] {
+            assert_eq!(guard(source).as_deref(), Some(expected), "{source}");
+        }
+    }
+
+    #[test]
+    fn whatever_could_be_told_apart_is_left_alone() {
+        for source in [
+            "",
+            "return true",
+            "local n = 1 return context.turn.number > n",
+            // Another term may make up for it, or there is more than one value.
+            "return context.turn.number > 3 or true",
+            "return context.turn.number > 3 and x or y",
+            "return context.turn.number > 3, 4",
+            "return context.turn.number > 3 and x, 4",
+            // More is compared than it seems.
+            "return context.turn.number > 3 + x",
+            "return context.turn.number > 3 == true",
+            "return context.turn.number > 0x10",
+            "return context.turn.number > 1e9",
+            "return context.turn.number > -1",
+            "return context.turn.number > 9007199254740993",
+            // The exit is none, or says something.
+            "if context.turn.number < 3 then return true end",
+            "if context.turn.number < 3 then x() return false end",
+            "if context.turn.number < 3 or y then return false end",
+            "if context.turn.number < 3 then return false else return true end",
+            "if context.result.tool_name == 'a' then return false end",
+            "if context.turn.number ~= 3 then return false end",
+            // Not in the vocabulary, or of another type: the script fails, and says so.
+            "return context.turn.nmber > 3",
+            "return context.call.tool_name == 'a'",
+            "return context.result.success > 0",
+            "return context.turn > 3",
+            "return context.result.tool_name > 3",
+            "return context.turn['number'] > 3",
+            // Texts that the two languages write differently, and code in texts.
+            "return context.result.tool_name == 'a\\n'",
+            "return context.result.tool_name == \"it's\"",
+            "return context.result.tool_name == [[a]]",
+            "return context.turn.number > 3 and `{x}` == '1'",
+            "return context.turn.number > 3 --[[ and ]] or true",
+        ] {
+            assert_eq!(guard(source), None, "{source}");
+        }
+    }
+}
