@@ -60,8 +60,8 @@ mod workbench;
 pub use compile::{CompiledCondition, CompiledRule, Origin, ScriptSource};
 pub use context::{Facts, Occurrence, RuleContext};
 pub use engine::{
-    Answer, Decision, EvalError, Limiter, Matched, Outcome, Round, Stage, Suppressed, act,
-    evaluate, matches,
+    Answer, Decision, Decisions, EvalError, Limiter, Matched, Outcome, Round, Stage, Suppressed,
+    act, evaluate, matches,
 };
 pub use format::{Action, Rule, Trigger};
 pub use identity::{NoRuleKey, RuleKey, STANDALONE, Scope};

@@ -253,7 +253,6 @@ mod tests {
             "if context.turn.number ~= 3 then return false end",
             // Not in the vocabulary, or of another type: the script fails, and says so.
             "return context.turn.nmber > 3",
-            "return context.call.tool_name == 'a'",
             "return context.result.success > 0",
             "return context.turn > 3",
             "return context.result.tool_name > 3",

@@ -99,7 +99,6 @@ pub(super) fn act_with(
         Matched::No => {}
         Matched::Yes => {
             let page = Page(context);
-            outcome.decisions.reserve_exact(rule.actions.len());
             for (index, action) in rule.actions.iter().enumerate() {
                 let made = match guarded(|| action.render(&page, memo)) {
                     Some(made) => made.map_err(|error| error.to_string()),

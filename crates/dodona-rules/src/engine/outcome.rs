@@ -7,13 +7,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::decisions::Decisions;
+
 /// What an evaluation came to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Outcome {
     /// Whether the condition holds and nothing kept the rule from acting.
     pub fired: bool,
     /// What it decided, in order. Of several actions, one that fails keeps no other from it.
-    pub decisions: Vec<Decision>,
+    pub decisions: Decisions,
     /// The first thing that went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<EvalError>,

@@ -331,7 +331,7 @@ impl Work {
             why,
             condition,
             decisions: outcome
-                .map(|outcome| outcome.decisions.clone())
+                .map(|outcome| outcome.decisions.to_vec())
                 .unwrap_or_default(),
             error: error.map(ToString::to_string),
             state: Some(context.state().clone()).filter(|state| *state != json!({})),

@@ -159,8 +159,8 @@ pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> Va
     socket.read_to_string(&mut answer).unwrap();
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     // One message, or a stream of them of which the last is the answer.
-    let streamed = body.lines().filter_map(|line| line.strip_prefix("data:"));
-    let said = streamed.last().unwrap_or(body);
+    let mut streamed = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let said = streamed.next_back().unwrap_or(body);
     serde_json::from_str(said).unwrap_or_else(|_| panic!("{answer}"))
 }
 

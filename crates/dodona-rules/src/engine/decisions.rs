@@ -1,0 +1,78 @@
+//! What a rule decided, in order.
+
+use std::ops::Deref;
+
+use serde::Serialize;
+
+use super::outcome::Decision;
+
+/// A list that holds one decision in place: most rules have one action, and of a thousand rules many
+/// may fire at an event.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Decisions {
+    /// One.
+    One([Decision; 1]),
+    /// None, or several.
+    List(Vec<Decision>),
+}
+
+impl Default for Decisions {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl Decisions {
+    /// Adds one to the end.
+    pub(super) fn push(&mut self, decision: Decision) {
+        *self = match std::mem::take(self) {
+            Self::List(none) if none.is_empty() => Self::One([decision]),
+            Self::List(mut some) => {
+                some.push(decision);
+                Self::List(some)
+            }
+            Self::One([first]) => Self::List(vec![first, decision]),
+        };
+    }
+}
+
+impl Deref for Decisions {
+    type Target = [Decision];
+
+    fn deref(&self) -> &[Decision] {
+        match self {
+            Self::One(one) => one,
+            Self::List(some) => some,
+        }
+    }
+}
+
+impl<'d> IntoIterator for &'d Decisions {
+    type Item = &'d Decision;
+    type IntoIter = std::slice::Iter<'d, Decision>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn decisions_stay_in_order_however_many_there_are() {
+        let mut decisions = Decisions::default();
+        for count in 0..4 {
+            let told: Vec<&str> = decisions.iter().filter_map(Decision::message).collect();
+            assert_eq!(told, &["0", "1", "2"][..count]);
+            let written = json!(decisions);
+            assert_eq!(written.as_array().map(Vec::len), Some(count));
+            let message = count.to_string();
+            decisions.push(Decision::Deny { message });
+        }
+    }
+}
