@@ -86,6 +86,14 @@ async fn every_result_is_as_its_schema_says() {
             "rules.write",
             json!({ "scope": "user", "file": "new.toml", "text": new }),
         ),
+        (
+            "rules.rename",
+            json!({ "scope": "user", "file": "new.toml", "id": "newer" }),
+        ),
+        (
+            "rules.delete",
+            json!({ "scope": "user", "file": "newer.toml" }),
+        ),
     ];
     let methods = published();
     let names: BTreeSet<&str> = methods
@@ -94,11 +102,16 @@ async fn every_result_is_as_its_schema_says() {
         .collect();
     let called: BTreeSet<&str> = calls.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, called);
-    for (name, params) in calls {
+    let mut version = Value::Null;
+    for (name, mut params) in calls {
+        if ["rules.rename", "rules.delete"].contains(&name) {
+            params["if_version"] = version.clone();
+        }
         let result = match name {
             "rules.backtest" => backtest(&rig).await,
             _ => rig.call(name, params.clone()).await.unwrap(),
         };
+        version = result["version"].clone();
         let method = methods
             .iter()
             .find(|method| method["name"] == name)
