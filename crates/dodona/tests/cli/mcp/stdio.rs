@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Place, lines};
-use crate::harness::{Home, wait_until};
+use crate::harness::wait_until;
 
 /// How long anything may take before the test has failed. Never reached by one that passes.
 const PATIENCE: Duration = Duration::from_secs(120);
