@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { gate } from "./support/model.ts";
+import { gate, numberOf } from "./support/model.ts";
 import { files, Server } from "./support/server.ts";
 import { App, expect, test } from "./support/test.ts";
 
@@ -15,14 +15,11 @@ const latest = (app: App) => app.page.getByRole("log").getByRole("article").last
 
 test("an answer streams in, with its tools, and cites what it found", async ({ app, model }) => {
   const middle = gate();
-  model.says(
-    [{ tool: "vault_search", arguments: { query: "refresh tokens" } }],
-    [
-      { text: "The refresh flow was **dropped**" },
-      { wait: middle.passed },
-      { text: " in March [1].\n\n```rust\nfn main() {}\n```\n" },
-    ],
-  );
+  model.says([{ tool: "vault_search", arguments: { query: "refresh tokens" } }], (request) => [
+    { text: "The refresh flow was **dropped**" },
+    { wait: middle.passed },
+    { text: ` in March [${numberOf(request, "notes/decisions/auth.md")}].\n\n\`\`\`rust\nfn main() {}\n\`\`\`\n` },
+  ]);
   await ask(app, "Why did we drop refresh tokens?");
   const answer = latest(app);
   await expect(answer.getByText("vault.search")).toBeVisible();
@@ -43,10 +40,9 @@ test("an answer streams in, with its tools, and cites what it found", async ({ a
 });
 
 test("code can be cited, and opens at its lines", async ({ app, model }) => {
-  model.says(
-    [{ tool: "code_search", arguments: { query: "issue token lifetime" } }],
-    [{ text: "It is issued there [1]." }],
-  );
+  model.says([{ tool: "code_search", arguments: { query: "issue token lifetime" } }], (request) => [
+    { text: `It is issued there [${numberOf(request, "src/auth/jwt.rs")}].` },
+  ]);
   await ask(app, "Where are tokens issued?");
   const answer = latest(app);
   await expect(answer).toHaveAttribute("aria-busy", "false");

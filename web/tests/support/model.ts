@@ -88,6 +88,38 @@ export class Model {
   }
 }
 
+/**
+ * The number by which the model of a request can cite a file. Which it is depends on what was found
+ * before, such as what was said in conversations of earlier tests.
+ */
+export function numberOf(request: Request, path: string): number {
+  for (const { content } of request.messages) {
+    const number = content && (numberInText(content, path) ?? numberInResult(content, path));
+    if (number) return number;
+  }
+  throw new Error(`nothing that the model was sent lets it cite ${path}`);
+}
+
+/** Of a passage that comes with the question: `[1] notes/a.md:1-4`. */
+function numberInText(text: string, path: string): number | undefined {
+  const line = text.split("\n").find((line) => /^\[\d+\] /.test(line) && line.includes(path));
+  return line ? Number.parseInt(line.slice(1), 10) : undefined;
+}
+
+/** Of something in what a tool returned. */
+function numberInResult(text: string, path: string): number | undefined {
+  let found: number | undefined;
+  try {
+    JSON.parse(text, (_, value) => {
+      if (value?.cite && (value.source?.path ?? value.path) === path) found ??= value.cite;
+      return value;
+    });
+  } catch {
+    // A text and no result.
+  }
+  return found;
+}
+
 /** Something that a test lets happen when it wants to. */
 export function gate(): { passed: Promise<void>; open: () => void } {
   let open = () => {};

@@ -218,6 +218,35 @@ fn a_setting_is_chosen_and_taken_back() {
 }
 
 #[test]
+fn a_plugin_in_luau_brings_rules_as_its_manifest_suggests() {
+    let home = Home::new();
+    for arguments in [
+        &["plugins", "new", "tally", "--luau"][..],
+        &["plugins", "grant", "tally", "tool_exec"],
+    ] {
+        let done = home.run(arguments);
+        assert_eq!(done.code, Some(0), "{}", done.shown());
+    }
+    let manifest = home.path().join("config/plugins/tally/manifest.toml");
+    let suggested = fs::read_to_string(&manifest).unwrap();
+    let wanted = suggested
+        .replace("# [rules]", "[rules]")
+        .replace("# include", "include");
+    assert_ne!(wanted, suggested);
+    fs::write(&manifest, wanted).unwrap();
+    write(
+        &home,
+        "plugins/tally/rules/greet.toml",
+        "[rule]\nid = \"greet\"\nplugin_id = \"tally\"\ntrigger = \"on_query_start\"\n[condition]\nexpression = \"True\"\n[action]\ntype = \"log\"\nmessage = \"counted on\"\n",
+    );
+    let asked = home.run(&["ask", "Who counts?"]);
+    assert_eq!(asked.code, Some(0), "{}", asked.shown());
+    let log = home.run(&["rules", "log"]);
+    assert!(log.stdout.contains("tally/greet"), "{}", log.shown());
+    assert!(log.stdout.contains("counted on"), "{}", log.shown());
+}
+
+#[test]
 fn a_new_plugin_in_luau_passes_its_tests_and_is_called_once_it_is_granted() {
     let home = Home::new();
     assert_shown(
