@@ -1,9 +1,9 @@
 //! Conversations as wholes: their states, their windows, forks and rewinds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 
 use dodona_agent::conversation::{
-    ContextStatus, ConversationError, Ending, NewContext, NewQuery, OracleContext, QueryState,
+    ContextStatus, ConversationError, Counter, Ending, NewContext, NewQuery, OracleContext, QueryState,
     Which,
 };
 use dodona_proto::Message;
@@ -12,6 +12,42 @@ use crate::storage::{
     Disk, alice, ask, asks, assert_in_step, assert_strict, crash, in_context, outcome, question,
     run, times,
 };
+
+/// A counter that tells when it counts first, and goes on when it is let go.
+struct Held {
+    begun: Arc<tokio::sync::Notify>,
+    go_on: mpsc::Sender<()>,
+    waits: Arc<Mutex<mpsc::Receiver<()>>>,
+}
+
+impl Held {
+    fn new() -> Self {
+        let (go_on, waits) = mpsc::channel();
+        Self {
+            begun: Arc::default(),
+            go_on,
+            waits: Arc::new(Mutex::new(waits)),
+        }
+    }
+
+    fn counter(&self) -> Counter {
+        let (begun, waits, count) = (Arc::clone(&self.begun), Arc::clone(&self.waits), times(1));
+        Arc::new(move |message| {
+            begun.notify_one();
+            // Nothing is ever sent: letting go drops the sender.
+            let _ = waits.lock().unwrap().recv();
+            count(message)
+        })
+    }
+
+    async fn counting(&self) {
+        self.begun.notified().await;
+    }
+
+    fn let_go(self) {
+        drop(self.go_on);
+    }
+}
 
 async fn small(conversations: &dodona_agent::conversation::Conversations) -> OracleContext {
     let new = NewContext {
@@ -247,6 +283,54 @@ async fn a_model_change_that_a_crash_cut_short_is_done_again() {
     let context = conversations.show(&alice(), None).await.unwrap();
     assert_eq!(context.status, ContextStatus::Active);
     query.answer(1, "Yes.".to_owned(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_conversation_is_suspended_while_another_model_counts_it() {
+    let disk = Disk::new().await;
+    let conversations = disk.open();
+    ask(&conversations, "One?", "Yes.").await;
+    let status = async || conversations.show(&alice(), None).await.unwrap().status;
+    assert_eq!(status().await, ContextStatus::Active);
+    let held = Held::new();
+    let change = tokio::spawn({
+        let (conversations, counter) = (conversations.clone(), held.counter());
+        async move {
+            let changed = conversations.change_model(&alice(), "default", "slow", &counter);
+            changed.await
+        }
+    });
+    held.counting().await;
+    assert_eq!(status().await, ContextStatus::Suspended);
+    held.let_go();
+    change.await.unwrap().unwrap();
+    assert_eq!(status().await, ContextStatus::Active);
+}
+
+#[tokio::test]
+async fn a_model_change_that_nobody_waits_for_leaves_the_conversation_suspended_until_the_next_query()
+{
+    let disk = Disk::new().await;
+    let conversations = disk.open();
+    ask(&conversations, "One?", "Yes.").await;
+    let held = Held::new();
+    let change = tokio::spawn({
+        let (conversations, counter) = (conversations.clone(), held.counter());
+        async move {
+            let changed = conversations.change_model(&alice(), "default", "slow", &counter);
+            changed.await
+        }
+    });
+    held.counting().await;
+    change.abort();
+    assert!(change.await.unwrap_err().is_cancelled());
+    held.let_go();
+    let left = conversations.show(&alice(), None).await.unwrap();
+    assert_eq!(left.status, ContextStatus::Suspended);
+    ask(&conversations, "Two?", "Yes.").await;
+    let context = conversations.show(&alice(), None).await.unwrap();
+    assert_eq!(context.status, ContextStatus::Active);
+    assert_in_step(&context);
 }
 
 #[tokio::test]
