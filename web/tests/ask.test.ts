@@ -184,7 +184,7 @@ deliver_at = "after_tool"
     const inOrder = async () => {
       const notice = answer.getByRole("note");
       await expect(notice).toContainText(told);
-      await expect(notice).toContainText("rules");
+      await expect(notice.getByRole("link", { name: "rules/after-search" })).toBeVisible();
       const text = (await answer.innerText()).replaceAll("\n", " ");
       const places = ["First I look.", "vault.search", told, "Then I say so"].map((part) => text.indexOf(part));
       expect(

@@ -62,6 +62,10 @@ pub struct Notification {
     /// When it is told.
     #[serde(default)]
     pub deliver_at: DeliverAt,
+    /// The rule that says so, as `plugin/id`; nothing where a plugin does. Who rules are is not for
+    /// texts from outside to say.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 impl Notification {
@@ -72,6 +76,7 @@ impl Notification {
             category: Category::default(),
             priority: Priority::default(),
             deliver_at: DeliverAt::default(),
+            rule: None,
         }
     }
 }

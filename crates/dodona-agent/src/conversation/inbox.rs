@@ -75,8 +75,9 @@ fn insert(
 ) -> Result<(), ConversationError> {
     let message = &notification.message;
     tx.execute(
-        "insert into inbox (context_id, plugin, message, category, priority, deliver_at, created_at)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "insert into inbox
+             (context_id, plugin, message, category, priority, deliver_at, created_at, rule)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         (
             context.as_str(),
             plugin.as_str(),
@@ -85,6 +86,7 @@ fn insert(
             notification.priority as u32,
             word(notification.deliver_at),
             rows::now(),
+            notification.rule.as_deref(),
         ),
     )?;
     Ok(())
@@ -168,7 +170,7 @@ fn waiting(
     context: &ContextId,
     moments: &[DeliverAt],
 ) -> Result<Vec<Waiting>, ConversationError> {
-    let sql = "select id, plugin, message, category, priority, deliver_at from inbox
+    let sql = "select id, plugin, message, category, priority, deliver_at, rule from inbox
         where context_id = ?1 and delivered_at is null order by priority desc, id";
     let mut all = tx.query(sql, (context.as_str(),), |row| Ok(read(row)?))?;
     all.retain(|one: &Waiting| moments.contains(&one.notification.deliver_at));
@@ -192,6 +194,7 @@ fn read(row: &Row<'_>) -> Result<Waiting, ConversationError> {
             category: unword(row.text(3)?).ok_or_else(|| strange("category"))?,
             priority: *priority.ok_or_else(|| strange("priority"))?,
             deliver_at: unword(row.text(5)?).ok_or_else(|| strange("deliver_at"))?,
+            rule: row.get(6)?,
         },
     })
 }

@@ -21,7 +21,14 @@ pub const MIGRATIONS: &[Migration] = &[
     FOUND_TOOLS,
     MEMORIES,
     NAMES,
+    RULES,
 ];
+
+const RULES: Migration = Migration::new(
+    11,
+    "the rule that says what an agent is told",
+    "alter table inbox add column rule text",
+);
 
 /// What a column may hold is changed by making its table anew.
 const NAMES: Migration = Migration::new(

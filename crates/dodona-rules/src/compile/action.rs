@@ -183,6 +183,7 @@ impl From<Action> for Decision {
                 category,
                 priority,
                 deliver_at,
+                rule: None,
             })),
             Action::Log { message, level } => Self::Effect(Effect::Log { level, message }),
             Action::SetState { key, value } => Self::Effect(Effect::SetState { key, value }),

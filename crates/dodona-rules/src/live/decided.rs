@@ -1,7 +1,7 @@
 //! What all rules together decided about an event.
 
 use dodona_proto::hook::Verdict;
-use dodona_proto::{Effect, PluginEffect};
+use dodona_proto::{Effect, Notification, PluginEffect};
 
 use crate::engine::{Answer, Decision};
 use crate::format::OnError;
@@ -31,7 +31,7 @@ impl Decided {
                 Decision::Effect(Effect::SetState { .. }) => {}
                 Decision::Effect(effect) => self.effects.push(PluginEffect {
                     plugin: answer.rule.key.plugin.clone(),
-                    effect: effect.clone(),
+                    effect: signed(effect, &answer.rule.label),
                 }),
             }
         }
@@ -47,5 +47,16 @@ impl Decided {
     pub(crate) fn verdict(&mut self) -> Option<Verdict> {
         let deny = self.deny.take().map(Verdict::Deny);
         deny.or_else(|| self.ask.take().map(Verdict::Ask))
+    }
+}
+
+/// Who is told something is also told which rule says so.
+fn signed(effect: &Effect, rule: &str) -> Effect {
+    match effect {
+        Effect::NotifySelf(notification) => Effect::NotifySelf(Notification {
+            rule: Some(rule.to_owned()),
+            ..notification.clone()
+        }),
+        other => other.clone(),
     }
 }

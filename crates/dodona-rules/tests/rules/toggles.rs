@@ -223,16 +223,12 @@ async fn what_a_plugins_rule_says_is_said_in_the_plugins_name() {
     let text = format!("{text}[[actions]]\ntype = \"emit_event\"\nevent_type = \"custom.turn\"\n");
     install(&rig, "", &text).await;
     let answer = rig.ask([Reply::text("One.")]).await;
-    let mut told: Vec<(&str, &str)> = (answer.data("Notification").into_iter())
-        .map(|told| {
-            (
-                told["plugin"].as_str().unwrap(),
-                told["message"].as_str().unwrap(),
-            )
-        })
+    let mut told: Vec<[&str; 3]> = (answer.data("Notification").into_iter())
+        .map(|told| ["plugin", "rule", "message"].map(|field| told[field].as_str().unwrap()))
         .collect();
     told.sort_unstable();
-    assert_eq!(told, [("budget", "Yours."), ("rules", "Mine.")]);
+    let mine = ["rules", "rules/own", "Mine."];
+    assert_eq!(told, [["budget", "budget/most", "Yours."], mine]);
     let events = rig.events("custom").await;
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].source, "budget");

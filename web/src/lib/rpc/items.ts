@@ -52,7 +52,7 @@ export interface ChatData {
     duration_ms: number;
   };
   Source: { number: number; source: Source };
-  Notification: { message: string; plugin?: string; priority?: string; category?: string };
+  Notification: { message: string; plugin?: string; rule?: string; priority?: string; category?: string };
   Usage: { usage: Usage; estimated: boolean; cost_micros: number | null; snapshot: Record<string, unknown> };
   ApprovalRequest: { approval_id: string; method: string; plugin: string | null; message: string; params: unknown };
   ApprovalAnswer: { approval_id: string; state: string; answered_by: string | null; reason: string | null };

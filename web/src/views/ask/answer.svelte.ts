@@ -26,6 +26,8 @@ export interface NoticePart {
   kind: "notice";
   message: string;
   plugin: string | null;
+  /** The rule that says so, as `plugin/id`. */
+  rule: string | null;
   priority: string | null;
 }
 
@@ -191,6 +193,7 @@ export class Answer {
         kind: "notice",
         message: told.message,
         plugin: told.plugin ?? null,
+        rule: told.rule ?? null,
         priority: told.priority ?? null,
       });
     }

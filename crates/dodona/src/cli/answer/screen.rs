@@ -120,7 +120,14 @@ impl Screen {
                 self.say_waiting();
             }
             "ToolResult" => self.tool_ended(data),
-            "Notification" => self.note(data["message"].as_str().unwrap_or_default()),
+            "Notification" => {
+                let message = data["message"].as_str().unwrap_or_default();
+                // What plugins and rules say is said to the model.
+                match data["rule"].as_str().or(data["plugin"].as_str()) {
+                    Some(by) => self.note(&format!("{by} told the model: {message}")),
+                    None => self.note(message),
+                }
+            }
             // A model has been asked, and what it says next is another text.
             "Usage" => {
                 if let Text::Some { ended } = self.text {
