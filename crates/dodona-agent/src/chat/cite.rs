@@ -20,8 +20,17 @@ pub(super) struct Citations {
     seen: Vec<(usize, Option<usize>)>,
     /// Numbered from 1, as the reader sees them.
     cited: Vec<Source>,
-    /// The end of the text so far, if a citation may begin there.
+    /// The end of the text so far, if a citation or a block of code may begin there.
     held: String,
+    place: Place,
+}
+
+/// Where in the answer the text so far ends.
+#[derive(Clone, Copy)]
+struct Place {
+    begins_line: bool,
+    /// In a block of code, where `[0]` is no citation.
+    in_code: bool,
 }
 
 impl Citations {
@@ -102,14 +111,20 @@ impl Citations {
     async fn renumber(&mut self, ctx: &CallCtx, text: &str) -> Result<String, CallError> {
         let mut shown = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some((before, number, after)) = next_citation(rest) {
-            shown.push_str(before);
-            if let Some(number) = self.number_for_reader(ctx, number).await? {
-                let _ = write!(shown, "[{number}]");
-            }
+        while !rest.is_empty() {
+            let (piece, after) = next_piece(rest, self.place);
+            self.place = self.place.after(&piece);
             rest = after;
+            match piece {
+                Piece::Text(text) => shown.push_str(text),
+                Piece::Mark => shown.push_str(MARK),
+                Piece::Citation(number) => {
+                    if let Some(number) = self.number_for_reader(ctx, number).await? {
+                        let _ = write!(shown, "[{number}]");
+                    }
+                }
+            }
         }
-        shown.push_str(rest);
         Ok(shown)
     }
 
@@ -165,8 +180,60 @@ pub(super) fn uncited(text: &str) -> Vec<String> {
     found
 }
 
-/// How many bytes at the end of a text may be the beginning of a citation.
+/// What begins a block of code at the beginning of a line, and ends it there.
+const MARK: &str = "```";
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            begins_line: true,
+            in_code: false,
+        }
+    }
+}
+
+impl Place {
+    /// Behind a part.
+    fn after(self, piece: &Piece<'_>) -> Self {
+        Self {
+            begins_line: matches!(piece, Piece::Text(text) if text.ends_with('\n')),
+            in_code: self.in_code != matches!(piece, Piece::Mark),
+        }
+    }
+}
+
+/// A part of an answer's text.
+#[derive(Debug, PartialEq)]
+enum Piece<'t> {
+    Text(&'t str),
+    /// The beginning or the end of a block of code.
+    Mark,
+    Citation(usize),
+}
+
+/// The first part of a text that is not empty, and the rest.
+fn next_piece(text: &str, place: Place) -> (Piece<'_>, &str) {
+    if let Some(rest) = text.strip_prefix(MARK)
+        && place.begins_line
+    {
+        return (Piece::Mark, rest);
+    }
+    let mut lines = text.match_indices('\n').map(|(at, _)| at + 1);
+    let mark = lines.find(|at| text[*at..].starts_with(MARK));
+    let mark = mark.unwrap_or(text.len());
+    match next_citation(&text[..mark]).filter(|_| !place.in_code) {
+        Some(("", number, after)) => (Piece::Citation(number), &text[mark - after.len()..]),
+        Some((before, ..)) => (Piece::Text(before), &text[before.len()..]),
+        None => (Piece::Text(&text[..mark]), &text[mark..]),
+    }
+}
+
+/// How many bytes at the end of a text may be the beginning of a citation, or of a mark.
 fn unfinished(text: &str) -> usize {
+    let marks = text.len() - text.trim_end_matches('`').len();
+    if (1..MARK.len()).contains(&marks) {
+        return marks;
+    }
     match text.rfind('[') {
         Some(open)
             if text.len() - open <= 5 && text[open + 1..].bytes().all(|b| b.is_ascii_digit()) =>
@@ -227,10 +294,34 @@ mod tests {
             ("x[0]", 0),
             ("a[i", 0),
             ("[12345", 0),
+            ("so `it", 0),
+            ("so:\n``", 2),
+            ("so:\n```", 0),
             ("", 0),
         ] {
             assert_eq!(unfinished(text), held, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_number_in_a_block_of_code_is_no_citation() {
+        let text = "So [1]:\n```rust\na[0] = b[2];\n// ```\n```\nor [12] ``` c[3]";
+        let (mut rest, mut place) = (text, Place::default());
+        let (mut numbers, mut same) = (Vec::new(), String::new());
+        while !rest.is_empty() {
+            let (piece, after) = next_piece(rest, place);
+            (rest, place) = (after, place.after(&piece));
+            match piece {
+                Piece::Text(text) => same.push_str(text),
+                Piece::Mark => same.push_str(MARK),
+                Piece::Citation(number) => {
+                    numbers.push(number);
+                    let _ = write!(same, "[{number}]");
+                }
+            }
+        }
+        assert_eq!(numbers, [1, 12, 3]);
+        assert_eq!(same, text);
     }
 
     #[test]
