@@ -125,13 +125,17 @@ impl Work<'_> {
     }
 
     fn keep_snapshot(&mut self, turn: u32, messages: &[Message]) {
-        let window = self.model.context_window().map(u64::from);
         let snapshot = &mut self.snapshot;
         let sent = self.basis.tokens + snapshot.tokens_used;
+        // Where nobody said how large the window is, it is taken to hold what is ever sent.
+        let window = match self.model.context_window() {
+            Some(window) => u64::from(window),
+            None => self.basis.tokens + snapshot.token_budget,
+        };
         snapshot.turn.number = self.query.turns_before() + u64::from(turn);
         snapshot.turn.iteration_count = turn;
         snapshot.turn.token_usage = part(snapshot.tokens_used, snapshot.token_budget);
-        snapshot.turn.context_usage = part(sent, window.unwrap_or(snapshot.token_budget));
+        snapshot.turn.context_usage = part(sent, window);
         snapshot.history.message_count = messages.len() as u64;
         snapshot.history.messages = Arc::new(Value::Array(history::messages(messages)));
         snapshot.exchanges = self.query.range();

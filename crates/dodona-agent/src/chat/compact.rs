@@ -184,7 +184,12 @@ impl Work<'_> {
     /// Whether the conversation must become shorter before the model is asked.
     pub(super) fn is_compaction_due(&self) -> bool {
         let (used, budget) = (self.snapshot.tokens_used, self.snapshot.token_budget);
-        used * 100 >= budget * DUE_AT || self.query.has_gap()
+        // One that quotes has no use for what was said before, and all for what tools will find.
+        let due_at = match self.model.quotes() && !self.ran_tools {
+            true => DUE_AT / 2,
+            false => DUE_AT,
+        };
+        used * 100 >= budget * due_at || self.query.has_gap()
     }
 
     /// Makes the conversation shorter, and a request that was assembled from it. What plugins added
