@@ -1,5 +1,5 @@
 /** From what was journaled of a query to a tree of spans: who did what, from when to when. */
-import { type Item, isDone } from "$lib/rpc";
+import { type Item, isData, isDone } from "$lib/rpc";
 import type { AgentTraceResult, EventTrace, TurnTrace } from "$lib/rpc/types";
 
 export interface Span {
@@ -28,11 +28,15 @@ interface Payload {
   arguments?: unknown;
 }
 
+/** The method of a plugin that emits data of a type, where only one does. */
+export type MethodOf = (plugin: string, contentType: string) => string | undefined;
+
 /** The tree, and how long all of it took. `items` are those of the stream, by call. */
 export function spansOf(
   trace: AgentTraceResult,
   items: Map<string, Item[]>,
   now: number,
+  methodOf: MethodOf,
 ): { root: Span; total: number } {
   const began = Date.parse(trace.query.started_at);
   const since = (at: string) => Date.parse(at) - began;
@@ -43,7 +47,7 @@ export function spansOf(
   const root = span(rootId, "query", "agent.chat", "agent", 0, ended, state);
   const byCall = new Map([[rootId, root]]);
   for (const found of tools(trace.events, rootId, since)) byCall.set(found.id, found);
-  addUntold(byCall, items, rootId);
+  addUntold(byCall, items, rootId, methodOf);
   for (const one of byCall.values()) if (one !== root) parentOf(one.id, byCall, root).children.push(one);
   for (const turn of turns(trace, rootId, since)) (byCall.get(turn.id.split("#")[0] ?? "") ?? root).children.push(turn);
   settle(root, ended);
@@ -88,16 +92,31 @@ function tools(events: EventTrace[], root: string, since: (at: string) => number
   return [...found.values()];
 }
 
-/** Calls that are no tools are known from the stream alone, without times. How a call ended, the stream says best. */
-function addUntold(byCall: Map<string, Span>, items: Map<string, Item[]>, root: string): void {
+/** The plugin that a call was made to, by its path. */
+const pluginOf = (list: Item[]): string => list[0]?.plugin_path.split(".").at(-1) ?? "";
+
+/** The plugins of calls that only the stream knows of: their methods are known by what they emitted. */
+export function untoldPlugins(trace: AgentTraceResult, items: Map<string, Item[]>): string[] {
+  const told = new Set(trace.events.map((event) => event.call));
+  const untold = [...items].filter(([id]) => id !== trace.query.call_id && !told.has(id));
+  return [...new Set(untold.map(([, list]) => pluginOf(list)))].sort();
+}
+
+/**
+ * Calls that are no tools are known from the stream alone: by what they emitted, and without times. How a call
+ * ended, the stream says best.
+ */
+function addUntold(byCall: Map<string, Span>, items: Map<string, Item[]>, root: string, methodOf: MethodOf): void {
   for (const [id, list] of items) {
     const done = list.find(isDone);
     const status = done ? (done.status === "complete" ? "success" : done.status) : null;
     const known = byCall.get(id);
     if (known && known.id !== root && status !== null && status !== "success") known.ending = status;
     if (known || !id.startsWith(root)) continue;
-    const path = list[0]?.plugin_path ?? "";
-    byCall.set(id, span(id, "tool", path.split(".").at(-1) ?? "call", path, null, null, status));
+    const plugin = pluginOf(list);
+    const type = list.find(isData)?.content_type;
+    const label = (type ? methodOf(plugin, type) : undefined) ?? plugin;
+    byCall.set(id, span(id, "tool", label, list[0]?.plugin_path ?? "", null, null, status));
   }
 }
 
