@@ -29,10 +29,19 @@ pub(crate) fn resolve(root: &Path, path: &str) -> Result<PathBuf, CallError> {
     if !inside {
         return Err(refused("write it from the project's root, without `..`"));
     }
-    let missing = || CallError::new(ErrorCode::NotFound, format!("there is no file `{path}`"));
+    let missing = || {
+        let error = CallError::new(ErrorCode::NotFound, format!("there is no file `{path}`"));
+        let note = format!("{path}.md");
+        match root.join(&note).is_file() {
+            true => error.hint(format!("there is `{note}`")),
+            false => error,
+        }
+    };
     let found = root.join(path).canonicalize().map_err(|_| missing())?;
     match found.starts_with(root) {
-        true => Ok(found),
+        // A pipe would be waited for until somebody writes to it.
+        true if found.is_file() => Ok(found),
+        true => Err(refused("it is no file")),
         false => Err(refused("it leads out of the project")),
     }
 }
@@ -66,5 +75,23 @@ mod tests {
         ] {
             assert!(resolve(&root, path).is_err(), "{path:?} was taken");
         }
+        std::fs::create_dir(root.join("folder")).unwrap();
+        #[cfg(unix)]
+        let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+        for path in ["folder", "socket"] {
+            let error = resolve(&root, path).unwrap_err().to_string();
+            assert!(
+                cfg!(not(unix)) || error.contains("it is no file"),
+                "{error}"
+            );
+        }
+        let hint = |path| {
+            resolve(&root, path)
+                .unwrap_err()
+                .hint_text()
+                .map(str::to_owned)
+        };
+        assert_eq!(hint("in").as_deref(), Some("there is `in.md`"));
+        assert_eq!(hint("gone"), None);
     }
 }
