@@ -3,6 +3,7 @@
 use dodona_proto::Message;
 use serde_json::Value;
 
+use super::definition::{self, Telling};
 use super::excerpt::Span;
 use super::words;
 
@@ -11,6 +12,9 @@ const LEAST_SHARE: f32 = 0.4;
 
 /// The least a passage must weigh beside the best one to be worth quoting.
 const LEAST_OF_BEST: f32 = 0.3;
+
+/// What the names of files end with that people read.
+const PROSE: &[&str] = &["adoc", "markdown", "md", "org", "rst", "txt"];
 
 /// A passage that a search found.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,26 +44,45 @@ impl Found {
             Wish::Explanation(term) if self.is_prose() && self.is_named(term) => 3.0,
             Wish::Reasons if self.is_commit() => 2.0,
             Wish::Reasons if words::gives_reasons(&self.text) => 1.5,
-            // Code says how and seldom why.
-            Wish::Reasons if !self.is_prose() => 0.6,
+            Wish::Steps if self.is_prose() && words::has_steps(&self.text) => 1.8,
+            // Code says how it is done, and seldom why or what a person has to do.
+            Wish::Reasons | Wish::Steps if !self.is_prose() => 0.6,
             Wish::Decision if self.is_memory() => 2.0,
-            Wish::Anything | Wish::Explanation(_) | Wish::Reasons | Wish::Decision => 1.0,
+            Wish::Anything
+            | Wish::Explanation(_)
+            | Wish::Steps
+            | Wish::Reasons
+            | Wish::Decision => 1.0,
         }
     }
 
-    /// How much it says what something is: a sentence does, the place where it is declared, a chapter
-    /// about it; what merely has its name does less.
+    /// How much it says what something is: a sentence that defines it does, the place where it is
+    /// declared, a chapter about it; what merely has its name does less.
     fn defines(&self, term: &[String]) -> f32 {
+        let told = definition::told(&self.text, term).map(|told| told.how);
         let named = self.is_named(term);
-        let declares = words::declares(&self.text, term);
-        match (self.is_prose(), named) {
-            (true, _) if words::says_what(&self.text, term) => 3.5,
-            (true, true) => 2.5,
-            (false, _) if declares => 3.0,
-            (false, true) => 1.2,
-            (false, false) if words::says_what(&self.text, term) => 2.0,
-            (_, false) => 1.0,
+        match self.is_prose() {
+            true => match told {
+                Some(Telling::Definition) => 6.0,
+                _ if named => 2.5,
+                Some(Telling::Statement | Telling::Entry) => 2.0,
+                None => 1.0,
+            },
+            false if words::declares(&self.text, term) => 3.0,
+            false if told == Some(Telling::Definition) => 2.0,
+            false if named => 1.2,
+            false => 1.0,
         }
+    }
+
+    /// Whether it goes before all others, however well those match: a short question has few words to
+    /// match, and one sentence that answers it.
+    fn opens(&self, wish: &Wish) -> bool {
+        let Wish::Definition(term) = wish else {
+            return false;
+        };
+        let told = definition::told(&self.text, term);
+        self.is_prose() && told.is_some_and(|told| told.how == Telling::Definition)
     }
 
     fn is_named(&self, term: &[String]) -> bool {
@@ -80,7 +103,8 @@ impl Found {
     }
 
     fn is_prose(&self) -> bool {
-        self.path.ends_with(".md") || self.is_memory()
+        let (_, extension) = self.path.rsplit_once('.').unwrap_or_default();
+        PROSE.contains(&extension) || self.is_memory()
     }
 
     /// How much a passage explains, beside how well it matches: prose is written to explain, and
@@ -102,6 +126,8 @@ pub(super) enum Wish {
     Definition(Vec<String>),
     /// How this works.
     Explanation(Vec<String>),
+    /// What a person has to do.
+    Steps,
     /// Why something is as it is.
     Reasons,
     /// What was decided.
@@ -115,6 +141,7 @@ impl Wish {
         }
         match words::asked_what(question) {
             Some(term) => Self::Definition(term),
+            None if words::asks_for_steps(question) => Self::Steps,
             None if words::asks_for_reasons(question) => Self::Reasons,
             None if words::asks_for_decisions(question) => Self::Decision,
             None => Self::Anything,
@@ -148,6 +175,20 @@ impl Found {
         !["commit:", "thread:", "context:"]
             .iter()
             .any(|kind| self.path.starts_with(kind))
+    }
+
+    /// The language of code, as Markdown names it; none for what people read.
+    pub(super) fn language(&self) -> Option<&str> {
+        if !self.is_file() || self.is_prose() {
+            return None;
+        }
+        let (_, extension) = self.path.rsplit_once('.').unwrap_or_default();
+        Some(match extension {
+            "rs" => "rust",
+            "py" => "python",
+            plain if plain.chars().all(char::is_alphanumeric) => plain,
+            _ => "",
+        })
     }
 
     /// Whether it is something that was said: in a thread or in a conversation.
@@ -251,8 +292,9 @@ pub(super) fn rank(found: &mut Vec<Found>, words: &[String], wish: &Wish) {
     let best = scored.iter().map(weight).fold(0.0, f32::max);
     scored.retain(|passage| weight(passage) >= best * LEAST_OF_BEST);
     scored.sort_by(|a, b| {
-        weight(b)
-            .total_cmp(&weight(a))
+        let opens = b.1.opens(wish).cmp(&a.1.opens(wish));
+        opens
+            .then(weight(b).total_cmp(&weight(a)))
             .then(a.1.place.cmp(&b.1.place))
     });
     for (_, passage) in scored {
@@ -374,8 +416,13 @@ mod tests {
         let implemented = ("src/log.rs", "Journal", "impl Drop for Journal {");
         let tested = ("tests/log.rs", "journal", "async fn journal() {}");
         let question = "What is the journal?";
+        let fields = (
+            "docs/fields.md",
+            "Journal",
+            "| journal | journal | journal |",
+        );
         assert_eq!(
-            first(question, &[getter, declared, told]),
+            first(question, &[getter, declared, fields, told]),
             "docs/journal.md"
         );
         assert_eq!(
@@ -397,6 +444,29 @@ mod tests {
         ];
         let question = "How does compaction work?";
         assert_eq!(first(question, &passages), "docs/compaction.md");
+    }
+
+    #[test]
+    fn what_to_do_is_told_by_steps() {
+        let passages = [
+            (
+                "src/rule.rs",
+                "add_rule",
+                "/// Adds a rule.\nfn add_rule() {}",
+            ),
+            (
+                "docs/rules.md",
+                "Rules",
+                "Whoever adds a rule owns the rule.",
+            ),
+            (
+                "docs/add.md",
+                "A rule",
+                "To add a rule:\n\n1. Write it.\n2. Save it.",
+            ),
+        ];
+        assert_eq!(first("How do I add a rule?", &passages), "docs/add.md");
+        assert_eq!(first("Where is a rule added?", &passages), "docs/rules.md");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A model that is none: it searches, reads and quotes.
 
+mod definition;
 mod excerpt;
 mod found;
 mod words;
@@ -13,11 +14,15 @@ use serde_json::json;
 use crate::error::ModelError;
 use crate::model::{Finish, Model, ModelEvent, ModelRequest, ToolOffer};
 use crate::price::Price;
-use excerpt::Span;
+use excerpt::{Aim, Span};
 use found::{Found, Wish};
 
 /// The searches it knows how to ask, in the order it asks them.
 const SEARCHES: &[&str] = &["code_search", "vault_search", "thread_seek", "agent_seek"];
+
+/// The searches that know phrases, for the sentence that says what something is: its few words are
+/// everywhere, and together nearly nowhere else.
+const DEFINED: &[&str] = &["code_search", "vault_search"];
 
 /// The search for reasons, which are told where something was changed.
 const HISTORY: &str = "code_log";
@@ -25,8 +30,8 @@ const HISTORY: &str = "code_log";
 /// What reads lines of a file.
 const READ: &str = "code_read";
 
-/// How many passages each search is asked for.
-const PER_SEARCH: u32 = 8;
+/// How many passages each search is asked for. More is what a bundled rule advises models against.
+const PER_SEARCH: u32 = 6;
 
 /// How many passages are quoted.
 const QUOTED: usize = 4;
@@ -79,6 +84,7 @@ fn finished(events: Vec<ModelEvent>) -> Vec<Result<ModelEvent, ModelError>> {
 struct Inquiry<'m> {
     question: &'m str,
     words: Vec<String>,
+    wish: Wish,
     /// What came after the question.
     since: &'m [Message],
 }
@@ -95,6 +101,7 @@ impl<'m> Inquiry<'m> {
         Some(Self {
             question,
             words: words::of_question(question),
+            wish: Wish::of(question),
             since: &all[asked + 1..],
         })
     }
@@ -119,13 +126,20 @@ impl<'m> Inquiry<'m> {
     }
 
     fn search(&self, offered: impl Fn(&str) -> bool) -> Vec<ModelEvent> {
-        let reasons = words::asks_for_reasons(self.question).then_some(&HISTORY);
+        let history = words::asks_for_reasons(self.question).then_some(&HISTORY);
+        let everywhere = SEARCHES.iter().chain(history);
+        let phrase = words::defining_phrase(self.question).map(|phrase| format!("\"{phrase}\""));
+        let defined = phrase.iter().flat_map(|phrase| {
+            let searches = DEFINED.iter();
+            searches.map(move |name| (name, phrase.as_str()))
+        });
+        let searches = everywhere.map(|name| (name, self.question)).chain(defined);
         let calls: Vec<ModelEvent> = (1..)
-            .zip(SEARCHES.iter().chain(reasons).filter(|name| offered(name)))
-            .map(|(n, name)| ToolCall {
+            .zip(searches.filter(|(name, _)| offered(name)))
+            .map(|(n, (name, query))| ToolCall {
                 id: format!("search-{n}"),
                 name: (*name).to_owned(),
-                arguments: json!({ "query": self.question, "limit": PER_SEARCH }),
+                arguments: json!({ "query": query, "limit": PER_SEARCH }),
             })
             .map(ModelEvent::ToolCall)
             .collect();
@@ -141,9 +155,16 @@ impl<'m> Inquiry<'m> {
     /// The passages that answer, best first.
     fn found(&self) -> Vec<Found> {
         let mut found: Vec<Found> = self.since.iter().flat_map(found::in_result).collect();
-        found::rank(&mut found, &self.words, &Wish::of(self.question));
+        found::rank(&mut found, &self.words, &self.wish);
         found.truncate(QUOTED);
         found
+    }
+
+    fn aim(&self) -> Aim<'_> {
+        Aim {
+            words: &self.words,
+            wish: &self.wish,
+        }
     }
 
     fn calls(&self) -> impl Iterator<Item = &ToolCall> {
@@ -155,7 +176,7 @@ impl<'m> Inquiry<'m> {
 
     /// Reads the lines of the passages that say most, so that what is cited is what is quoted.
     fn reads(&self, found: &[Found]) -> Vec<ToolCall> {
-        let spans = excerpt::spans(found, &self.words);
+        let spans = excerpt::spans(found, &self.aim());
         let calls = (1..).zip(spans).map(|(n, span)| ToolCall {
             id: format!("read-{n}"),
             name: READ.to_owned(),
@@ -168,14 +189,15 @@ impl<'m> Inquiry<'m> {
     fn quotes(&self, found: &[Found]) -> Vec<String> {
         let reads: Vec<found::Lines> = self.since.iter().filter_map(found::lines).collect();
         let mut quoted = HashSet::new();
+        let aim = self.aim();
         let quote = |passage: &Found| {
-            let span = Span::of(passage, &self.words);
+            let span = Span::of(passage, &aim);
             let read = span.and_then(|span| reads.iter().find(|lines| lines.hold(&span)));
             match read {
                 Some(lines) => quoted
                     .insert(lines.cite)
-                    .then(|| excerpt::quote_lines(&lines.text, lines.cite)),
-                None => Some(excerpt::quote(passage, &self.words)),
+                    .then(|| excerpt::quote_lines(&lines.text, passage, lines.cite, &aim)),
+                None => Some(excerpt::quote(passage, &aim)),
             }
         };
         found.iter().filter_map(quote).collect()

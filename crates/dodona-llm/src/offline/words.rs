@@ -34,6 +34,29 @@ pub(super) fn asks_for_reasons(question: &str) -> bool {
     split(question).any(|word| matches!(word.as_str(), "why" | "when" | "who" | "reason"))
 }
 
+/// Whether a question is about what a person has to do: "How do I add a rule?".
+pub(super) fn asks_for_steps(question: &str) -> bool {
+    let words: Vec<String> = split(question).take(3).collect();
+    let is_person = |word: &String| matches!(word.as_str(), "i" | "one" | "we" | "you");
+    match words.as_slice() {
+        [how, to, ..] if how == "how" && to == "to" => true,
+        [how, verb, who] if how == "how" => {
+            matches!(verb.as_str(), "do" | "can" | "could" | "should" | "would") && is_person(who)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a text says what to do: numbered steps, a checklist or commands.
+pub(super) fn has_steps(text: &str) -> bool {
+    text.lines().map(str::trim_start).any(|line| {
+        let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        line.starts_with("$ ")
+            || line.starts_with("- [")
+            || (after_number.len() < line.len() && after_number.starts_with(". "))
+    })
+}
+
 /// Whether a question is about what was decided or said before.
 pub(super) fn asks_for_decisions(question: &str) -> bool {
     let asks = [
@@ -77,6 +100,18 @@ pub(super) fn asked_what(question: &str) -> Option<Vec<String>> {
     term(&words)
 }
 
+/// How a sentence begins that says what a question asks: `a rule is` of "What is a rule?".
+pub(super) fn defining_phrase(question: &str) -> Option<String> {
+    asked_what(question)?;
+    let words: Vec<String> = split(question).collect();
+    match words.as_slice() {
+        [_, verb, name @ ..] if verb == "is" || verb == "are" => {
+            Some(format!("{} {verb}", name.join(" ")))
+        }
+        _ => None,
+    }
+}
+
 /// What a question wants to have explained at length: `the journal` of "How does the journal work?".
 pub(super) fn asked_how(question: &str) -> Option<Vec<String>> {
     let words: Vec<String> = split(question).collect();
@@ -89,9 +124,7 @@ pub(super) fn asked_how(question: &str) -> Option<Vec<String>> {
 
 /// The name of something, without its article.
 fn term(words: &[String]) -> Option<Vec<String>> {
-    let articles = words
-        .iter()
-        .take_while(|word| matches!(word.as_str(), "a" | "an" | "the"));
+    let articles = words.iter().take_while(|word| is_article(word));
     let term: Vec<String> = words[articles.count()..].to_vec();
     (1..=MOST_OF_A_NAME).contains(&term.len()).then_some(term)
 }
@@ -127,28 +160,24 @@ pub(super) fn declares(text: &str, term: &[String]) -> bool {
 pub(super) fn is_name(text: &str, term: &[String]) -> bool {
     let last = text.rsplit(['.', ':', '#', '>']).next().unwrap_or(text);
     let words: Vec<String> = split(last).collect();
-    let same = |(word, wanted): (&String, &String)| singular(word) == singular(wanted);
-    words.len() == term.len() && words.iter().zip(term).all(same)
+    words.len() == term.len() && words.iter().zip(term).all(is_same)
 }
 
-/// Whether a text says what something is: "A rule is …", or a line of a table that begins with it.
-pub(super) fn says_what(text: &str, term: &[String]) -> bool {
-    let is = |word: &str| matches!(word, "is" | "are" | "means");
-    text.lines().any(|line| {
-        let words: Vec<String> = split(line).take(MOST_OF_A_NAME + 3).collect();
-        let from = words
-            .iter()
-            .take_while(|word| matches!(word.as_str(), "a" | "an" | "the"))
-            .count();
-        let words = &words[from..];
-        let named = words.len() >= term.len()
-            && words
-                .iter()
-                .zip(term)
-                .all(|(word, wanted)| singular(word) == singular(wanted));
-        let row = line.trim_start().starts_with('|');
-        named && (row || words.get(term.len()).is_some_and(|word| is(word)))
-    })
+/// What stands after a name and its article, where words begin with them.
+pub(super) fn after_name<'w>(words: &'w [String], term: &[String]) -> Option<&'w [String]> {
+    let articles = words.iter().take_while(|word| is_article(word)).count();
+    let words = &words[articles..];
+    let mut pairs = words.iter().zip(term);
+    let is_named = words.len() >= term.len() && pairs.all(|pair| is_same(pair));
+    is_named.then(|| &words[term.len()..])
+}
+
+fn is_article(word: &str) -> bool {
+    matches!(word, "a" | "an" | "the")
+}
+
+fn is_same((word, wanted): (&String, &String)) -> bool {
+    singular(word) == singular(wanted)
 }
 
 /// Whether two texts have nearly the same words.
@@ -196,7 +225,7 @@ pub(super) fn in_text(text: &str, words: &[String]) -> usize {
 }
 
 /// Words, lower-case; names are split where they are put together.
-fn split(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn split(text: &str) -> impl Iterator<Item = String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut before_lower = false;
@@ -244,6 +273,12 @@ mod tests {
         ] {
             assert_eq!(term(question).as_deref(), expected, "{question}");
         }
+        assert_eq!(
+            defining_phrase("What is a hook registry?").as_deref(),
+            Some("a hook registry is")
+        );
+        assert_eq!(defining_phrase("Explain approvals"), None);
+        assert_eq!(defining_phrase("Why is a hook registry here?"), None);
         let registry = asked_what("What is a hook registry?").unwrap();
         for name in [
             "HookRegistry",
@@ -254,18 +289,6 @@ mod tests {
             assert!(is_name(name, &registry), "{name}");
         }
         assert!(!is_name("Hook", &registry) && !is_name("the hook registry of plugins", &registry));
-        assert!(says_what(
-            "First.\nA hook registry is where hooks are kept.",
-            &registry
-        ));
-        assert!(says_what(
-            "| **hook registry** | where hooks are kept |",
-            &registry
-        ));
-        assert!(!says_what(
-            "The hook registry of a plugin is small.",
-            &registry
-        ));
     }
 
     #[test]
@@ -280,6 +303,24 @@ mod tests {
         ] {
             assert_eq!(term(question).as_deref(), expected, "{question}");
         }
+    }
+
+    #[test]
+    fn what_a_person_has_to_do_is_asked_with_a_person_in_the_question() {
+        for question in [
+            "How do I add a rule?",
+            "how to add a rule",
+            "How can we add one?",
+        ] {
+            assert!(asks_for_steps(question), "{question}");
+        }
+        for question in ["How does a rule work?", "How are rules kept?", "How?"] {
+            assert!(!asks_for_steps(question), "{question}");
+        }
+        for text in ["Then:\n\n$ make it", "1. Make it.", "- [ ] **Make it**"] {
+            assert!(has_steps(text), "{text}");
+        }
+        assert!(!has_steps("It costs $ 5.\n- item\n12 of them. 1.5"));
     }
 
     #[test]

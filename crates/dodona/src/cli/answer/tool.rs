@@ -26,6 +26,8 @@ impl Tool {
         let name = data["method"].as_str().or(data["name"].as_str());
         let name = one_line(name.unwrap_or_default());
         let title = match about(&data["arguments"]) {
+            // A phrase is asked for in quotes of its own.
+            Some(about) if about.starts_with('"') => format!("{name} {}", one_line(about)),
             Some(about) => format!("{name} \"{}\"", one_line(about)),
             None => name,
         };
