@@ -151,7 +151,7 @@ impl From<ConversationError> for CallError {
                 CallError::new(ErrorCode::NotFound, text).hint(match what {
                     "query" => "`dodona query list` shows the questions of a conversation",
                     "exchange" => "`dodona contexts show` shows what was said, with its ids",
-                    _ => "`dodona contexts list` shows the conversations of this project",
+                    _ => "`dodona contexts list` shows the conversations of this project, `dodona contexts new` begins one",
                 })
             }
             E::Invalid(_) => CallError::new(ErrorCode::InvalidParams, text),

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, mpsc};
 
 use dodona_agent::conversation::{
-    ContextStatus, ConversationError, Counter, Ending, NewContext, NewQuery, OracleContext, QueryState,
-    Which,
+    ContextStatus, ConversationError, Conversations, Counter, Ending, NewContext, NewQuery,
+    OracleContext, QueryState, Recounted, Which,
 };
 use dodona_proto::Message;
 
@@ -40,6 +40,19 @@ impl Held {
         })
     }
 
+    /// A change to the model that counts so.
+    fn change(
+        &self,
+        conversations: &Conversations,
+    ) -> impl Future<Output = Result<Recounted, ConversationError>> + use<> {
+        let (conversations, counter) = (conversations.clone(), self.counter());
+        async move {
+            let me = alice();
+            let change = conversations.change_model(&me, "default", "slow", &counter);
+            change.await
+        }
+    }
+
     async fn counting(&self) {
         self.begun.notified().await;
     }
@@ -49,7 +62,7 @@ impl Held {
     }
 }
 
-async fn small(conversations: &dodona_agent::conversation::Conversations) -> OracleContext {
+async fn small(conversations: &Conversations) -> OracleContext {
     let new = NewContext {
         token_budget: 4_000,
         ..NewContext::named(Some("small"))
@@ -293,13 +306,7 @@ async fn a_conversation_is_suspended_while_another_model_counts_it() {
     let status = async || conversations.show(&alice(), None).await.unwrap().status;
     assert_eq!(status().await, ContextStatus::Active);
     let held = Held::new();
-    let change = tokio::spawn({
-        let (conversations, counter) = (conversations.clone(), held.counter());
-        async move {
-            let changed = conversations.change_model(&alice(), "default", "slow", &counter);
-            changed.await
-        }
-    });
+    let change = tokio::spawn(held.change(&conversations));
     held.counting().await;
     assert_eq!(status().await, ContextStatus::Suspended);
     held.let_go();
@@ -309,18 +316,12 @@ async fn a_conversation_is_suspended_while_another_model_counts_it() {
 
 #[tokio::test]
 async fn a_model_change_that_nobody_waits_for_leaves_the_conversation_suspended_until_the_next_query()
-{
+ {
     let disk = Disk::new().await;
     let conversations = disk.open();
     ask(&conversations, "One?", "Yes.").await;
     let held = Held::new();
-    let change = tokio::spawn({
-        let (conversations, counter) = (conversations.clone(), held.counter());
-        async move {
-            let changed = conversations.change_model(&alice(), "default", "slow", &counter);
-            changed.await
-        }
-    });
+    let change = tokio::spawn(held.change(&conversations));
     held.counting().await;
     change.abort();
     assert!(change.await.unwrap_err().is_cancelled());
