@@ -168,7 +168,7 @@ pub(super) fn after_name<'w>(words: &'w [String], term: &[String]) -> Option<&'w
     let articles = words.iter().take_while(|word| is_article(word)).count();
     let words = &words[articles..];
     let mut pairs = words.iter().zip(term);
-    let is_named = words.len() >= term.len() && pairs.all(|pair| is_same(pair));
+    let is_named = words.len() >= term.len() && pairs.all(is_same);
     is_named.then(|| &words[term.len()..])
 }
 
