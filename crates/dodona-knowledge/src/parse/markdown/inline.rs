@@ -185,7 +185,9 @@ fn bracketed(text: &str) -> Option<(&str, &str, usize)> {
         Some(target) => target.split('>').next(),
         None => target.split_whitespace().next(),
     };
-    Some((&label[..close], path.unwrap_or_default(), close + end + 4))
+    // A link to nowhere is empty in its place: where a path stands is told by where its text is.
+    let path = path.unwrap_or(&target[..0]);
+    Some((&label[..close], path, close + end + 4))
 }
 
 /// The path of `[label]: path`; a footnote has none.

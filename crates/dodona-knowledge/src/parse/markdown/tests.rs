@@ -189,6 +189,13 @@ code]] [[x]]` [[real]]
 }
 
 #[test]
+fn a_link_to_nowhere_is_no_link() {
+    for text in ["a [b]() c", "[](   )", "squares[2]()", "[b](<>)", "![]()"] {
+        assert_eq!(note(text).links, [], "{text}");
+    }
+}
+
+#[test]
 fn tags_are_words_with_a_letter_outside_of_code_and_addresses() {
     let text = "\
 #start and #mid/sub-tag, (#paren) #größe #日本語 #हिन्दी
