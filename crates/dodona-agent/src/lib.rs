@@ -162,7 +162,7 @@ impl Agent {
         out: Emitter<AgentResponse>,
     ) -> Result<(), CallError> {
         let response = chat::answer(self, ctx, p).await?;
-        out.send(response).await
+        out.send_last(response).await
     }
 
     /// Says something to the model while it works on a query: it sees it before its next step.

@@ -59,6 +59,15 @@ struct State {
     told: Told,
 }
 
+/// When readers are to see an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// As soon as it is stored.
+    Now,
+    /// Together with what follows it, if that comes soon.
+    WithNext,
+}
+
 /// What the one who makes a call says about it.
 #[derive(Default)]
 struct How {
@@ -248,12 +257,12 @@ impl Node {
     }
 
     /// Sends an item to whoever watches. Waits while the journal or a consumer is behind.
-    pub(crate) async fn send(&self, body: ItemBody) -> Result<(), CallError> {
+    pub(crate) async fn send(&self, body: ItemBody, haste: Haste) -> Result<(), CallError> {
         // A method that does nothing but send has no other moment at which it could be stopped.
         consume_budget().await;
         self.tap(&body).await?;
         self.keep(&body)?;
-        self.store(body).await
+        self.store(body, haste).await
     }
 
     /// Sends something about the call that is not a part of its result.
@@ -263,7 +272,7 @@ impl Node {
         }
         let body = body();
         self.tap(&body).await?;
-        self.store(body).await
+        self.store(body, Haste::Now).await
     }
 
     async fn tap(&self, body: &ItemBody) -> Result<(), CallError> {
@@ -284,11 +293,12 @@ impl Node {
             let _open = self.unended()?;
             tap.put(self.item(body.clone()), None);
         }
-        self.store(body).await
+        // The terminal follows.
+        self.store(body, Haste::WithNext).await
     }
 
     /// Journals the item where the stream is.
-    async fn store(&self, body: ItemBody) -> Result<(), CallError> {
+    async fn store(&self, body: ItemBody, haste: Haste) -> Result<(), CallError> {
         let Some(writer) = &self.root.writer else {
             return Ok(());
         };
@@ -297,7 +307,10 @@ impl Node {
             .await?;
         // Under the lock, so that nothing can follow the terminal.
         let _open = self.unended()?;
-        ready.send();
+        match haste {
+            Haste::Now => ready.send(),
+            Haste::WithNext => ready.with_next().send(),
+        }
         self.core.items.increment(1);
         Ok(())
     }
@@ -513,6 +526,16 @@ impl Caller for Node {
     }
 
     fn emit(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>> {
+        self.emit_as(body, Haste::Now)
+    }
+
+    fn emit_with_next(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>> {
+        self.emit_as(body, Haste::WithNext)
+    }
+}
+
+impl Node {
+    fn emit_as(&self, body: ItemBody, haste: Haste) -> BoxFuture<'_, Result<(), CallError>> {
         if matches!(body, ItemBody::Done { .. }) {
             let error = CallError::new(
                 ErrorCode::Internal,
@@ -520,6 +543,6 @@ impl Caller for Node {
             );
             return Box::pin(std::future::ready(Err(error)));
         }
-        Box::pin(self.send(body))
+        Box::pin(self.send(body, haste))
     }
 }

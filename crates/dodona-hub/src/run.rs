@@ -16,7 +16,7 @@ use tracing::Instrument;
 
 use crate::admit::Admitted;
 use crate::gate::{self, Passed};
-use crate::node::Node;
+use crate::node::{Haste, Node};
 use crate::router::Route;
 use crate::tool::ToolRun;
 
@@ -136,10 +136,11 @@ fn work(node: &Arc<Node>, route: &Arc<Route>, params: Value) -> Work<'static> {
     }
 }
 
-/// Emits the result of a unary method.
+/// Emits the result of a unary method; its terminal follows.
 async fn tell(node: &Node, route: &Route, value: &Value) -> Result<(), CallError> {
     let (content_type, data) = (route.result_type.to_string().into(), value.clone());
-    node.send(ItemBody::Data { content_type, data }).await
+    node.send(ItemBody::Data { content_type, data }, Haste::WithNext)
+        .await
 }
 
 /// Polls the work until it is done, panics, is cancelled or runs out of time.

@@ -39,7 +39,7 @@ impl Hub {
             params: admitted.params.clone(),
             began: Timestamp::now(),
         };
-        let writer = core.journal.begin_stream(head).await?;
+        let (writer, begun) = core.journal.begin_stream(head).await?;
         let reader = writer.reader(0);
         let attendance = Attendance::new(request.keep);
         let attendant = attendance.attend();
@@ -64,10 +64,13 @@ impl Hub {
             reader,
             attendant: Some(attendant),
         };
-        Ok(CallStream {
+        let opened = CallStream {
             reader,
             cancel: CancelOnDrop(Some(root)),
-        })
+        };
+        // The call is at work meanwhile. Nobody knows its id before it would be known after a crash.
+        begun.committed().await?;
+        Ok(opened)
     }
 
     /// Reads a stream, running or finished, from after item `after`. Somebody else's is not

@@ -139,6 +139,9 @@ pub trait Caller: Send + Sync {
 
     /// Emits an item of this call.
     fn emit(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
+
+    /// Emits an item that is shown together with what follows it, if that comes soon.
+    fn emit_with_next(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
 }
 
 /// What a method gets beside its parameters. Cheap to clone.
@@ -218,6 +221,13 @@ impl CallCtx {
     /// Emits an item. Terminals are the hub's: a [`ItemBody::Done`] is refused.
     pub async fn emit(&self, body: ItemBody) -> Result<(), CallError> {
         self.0.emit(body).await
+    }
+
+    /// Emits an item that is shown together with what follows it, or a few milliseconds later where
+    /// nothing does. For what is told in one go, such as the last items of a call: each that is
+    /// shown by itself costs a commit.
+    pub async fn emit_with_next(&self, body: ItemBody) -> Result<(), CallError> {
+        self.0.emit_with_next(body).await
     }
 
     /// Whether the call should end. For loops that do not await.

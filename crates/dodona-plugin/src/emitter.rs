@@ -31,11 +31,20 @@ impl<T: Serialize + JsonSchema> Emitter<T> {
 
     /// Sends one item.
     pub async fn send(&self, item: T) -> Result<(), CallError> {
+        self.ctx.emit(self.body(item)?).await
+    }
+
+    /// Sends the last item: it is shown together with the end of the call.
+    pub async fn send_last(self, item: T) -> Result<(), CallError> {
+        self.ctx.emit_with_next(self.body(item)?).await
+    }
+
+    fn body(&self, item: T) -> Result<ItemBody, CallError> {
         let data = serde_json::to_value(item).map_err(|error| {
             CallError::new(ErrorCode::Internal, "an item could not be written as JSON").log(error)
         })?;
         let content_type = self.content_type.clone();
-        self.ctx.emit(ItemBody::Data { content_type, data }).await
+        Ok(ItemBody::Data { content_type, data })
     }
 }
 

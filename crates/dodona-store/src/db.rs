@@ -136,6 +136,33 @@ impl Db {
         answer.await.unwrap_or_else(|_| Err(self.closed()))
     }
 
+    /// As [`write`](Db::write), and answers as soon as `work` has run: with what it found, and with
+    /// the commit, which is still to come. Later writes see what it wrote, reads do not before it is
+    /// committed, and should that fail, none of it has happened.
+    pub async fn write_ahead<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, DbError> + Send + 'static,
+    ) -> Result<(R, Commit), DbError> {
+        let (early, found) = oneshot::channel();
+        let (job, answer) = job::pack(move |tx: &Tx<'_>| {
+            // Whoever asked may have gone.
+            let _ = early.send(work(tx)?);
+            Ok(())
+        });
+        self.ask_writer(Request::Run(job)).await?;
+        let commit = Commit {
+            answer,
+            file: self.file().to_owned(),
+        };
+        match found.await {
+            Ok(found) => Ok((found, commit)),
+            Err(_) => match commit.done().await {
+                Err(error) => Err(error),
+                Ok(()) => unreachable!("only work that was done is committed"),
+            },
+        }
+    }
+
     /// Ends the writer's thread once it has served what is queued.
     pub(crate) fn close(&self) -> Vec<std::thread::JoinHandle<()>> {
         self.inner
@@ -201,6 +228,20 @@ impl Db {
                 source: Cause::from(&error),
             },
         }
+    }
+}
+
+/// A commit that is under way. It comes about whether or not anybody waits for it.
+pub struct Commit {
+    answer: job::Answer<()>,
+    file: String,
+}
+
+impl Commit {
+    /// Waits until it is stored as durably as the database promises.
+    pub async fn done(self) -> Result<(), DbError> {
+        let Self { answer, file } = self;
+        answer.await.unwrap_or(Err(DbError::Closed { file }))
     }
 }
 

@@ -76,7 +76,7 @@ mod worker;
 mod writer;
 
 pub use check::DatabaseReport;
-pub use db::Db;
+pub use db::{Commit, Db};
 pub use error::{Cause, ConstraintKind, DbError};
 pub use migrate::{MigrateError, Migration};
 pub use options::{Durability, StoreOptions};

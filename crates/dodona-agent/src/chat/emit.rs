@@ -10,11 +10,14 @@ use serde_json::{Value, json};
 use crate::conversation::Ending;
 
 async fn data(ctx: &CallCtx, content_type: &'static str, data: Value) -> Result<(), CallError> {
-    ctx.emit(ItemBody::Data {
+    ctx.emit(body(content_type, data)).await
+}
+
+fn body(content_type: &'static str, data: Value) -> ItemBody {
+    ItemBody::Data {
         content_type: Cow::Borrowed(content_type),
         data,
-    })
-    .await
+    }
 }
 
 pub(super) async fn text(ctx: &CallCtx, text: &str) -> Result<(), CallError> {
@@ -50,7 +53,8 @@ pub(super) async fn tool_result(
 }
 
 pub(super) async fn source(ctx: &CallCtx, number: usize, source: &Source) -> Result<(), CallError> {
-    data(ctx, "Source", json!({ "number": number, "source": source })).await
+    let shown = json!({ "number": number, "source": source });
+    ctx.emit_with_next(body("Source", shown)).await
 }
 
 pub(super) async fn reasoning(ctx: &CallCtx, text: &str) -> Result<(), CallError> {
@@ -86,5 +90,5 @@ pub(super) async fn usage(
         "cost_micros": cost_micros,
         "snapshot": snapshot,
     });
-    data(ctx, "Usage", shown).await
+    ctx.emit_with_next(body("Usage", shown)).await
 }

@@ -1,6 +1,7 @@
 //! However a call ends, it has exactly one terminal, and that is its last item.
 
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use dodona_hub::{CancelTarget, HubConfig, Request};
@@ -274,6 +275,24 @@ async fn a_dropped_stream_and_a_dropped_call_are_cancelled() {
             .is_err()
     );
     assert!(rig.hub.calls(&alice()).is_empty());
+}
+
+#[tokio::test]
+async fn a_call_whose_opening_nobody_waits_for_is_cancelled() {
+    let rig = Rig::new().await;
+    let request = Request::new(alice(), "echo.slow", json!({"ms": 600_000}));
+    let mut opening = Box::pin(rig.hub.open(request));
+    let polled = std::future::poll_fn(|cx| Poll::Ready(opening.as_mut().poll(cx).is_pending()));
+    assert!(polled.await, "it waits until its beginning is stored");
+    let running = rig.hub.calls(&alice());
+    let stream = running[0].call_id.stream();
+    drop(opening);
+    until(|| rig.hub.calls(&alice()).is_empty()).await;
+    rig.hub.journal().flush().await.unwrap();
+    let page = rig.hub.journal().page(stream, 0, 10).await.unwrap();
+    let items: Vec<_> = page.iter().map(|item| item.to_item().unwrap()).collect();
+    let reason = "nobody waits for the result any more".to_owned();
+    assert_eq!(check(&items), (DoneStatus::Cancelled, Some(reason)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -300,6 +300,8 @@ pub(super) struct Queued {
     pub(super) entry: Entry,
     pub(super) permit: Option<OwnedSemaphorePermit>,
     pub(super) ack: Option<oneshot::Sender<Result<(), JournalError>>>,
+    /// Whether it may wait a moment for others to share its commit.
+    pub(super) can_wait: bool,
 }
 
 impl Queued {
@@ -308,6 +310,7 @@ impl Queued {
             entry,
             permit: None,
             ack: None,
+            can_wait: false,
         }
     }
 }

@@ -34,7 +34,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
 use crate::{Db, DbError, Durability, MigrateError, Store};
 use entry::{Entry, Queued};
 use live::Live;
-use writer::Unclaimed;
 
 pub use call_record::{CallEnd, CallRecord};
 pub use entry::{CallHead, Decided, DecidedKind, StoredItem, StreamEnd, StreamHead};
@@ -43,7 +42,7 @@ pub use reader::StreamReader;
 pub use recovery::Recovered;
 pub use redact::Redactor;
 pub use retention::{Held, Pruned, Retention};
-pub use writer::{Ready, StreamWriter};
+pub use writer::{Begun, Ready, StreamWriter};
 
 /// The journal's own file.
 const FILE: &str = "journal.db";
@@ -162,9 +161,12 @@ impl Journal {
         self.inner.recovered
     }
 
-    /// Begins a stream. Returns once that is committed, so that an id which was handed out is
-    /// known after any crash.
-    pub async fn begin_stream(&self, mut head: StreamHead) -> Result<StreamWriter, JournalError> {
+    /// Begins a stream. Returns once that is queued: items may follow at once, and the id may be
+    /// handed out when [`Begun`] says so, because then it is known after any crash.
+    pub async fn begin_stream(
+        &self,
+        mut head: StreamHead,
+    ) -> Result<(StreamWriter, Begun), JournalError> {
         self.inner.options.redactor.value(&mut head.params);
         let options = &self.inner.options;
         let live = Arc::new(Live::new(
@@ -172,8 +174,6 @@ impl Journal {
             options.ring_items,
             options.ring_bytes,
         ));
-        let root = head.method.plugin().parse();
-        let root = root.expect("a plugin's name is a path of one");
         let params = head.params.to_string();
         let permit = self.room(params.len()).await?;
         let began = Entry::Begin {
@@ -182,12 +182,7 @@ impl Journal {
             live: Arc::clone(&live),
         };
         let committed = self.push_and_ask(began, permit);
-        let unclaimed = Unclaimed::new(StreamWriter::new(self.clone(), live), root);
-        let outcome = committed.await;
-        let writer = unclaimed.claim();
-        outcome
-            .unwrap_or(Err(JournalError::Closed))
-            .map(|()| writer)
+        Ok((StreamWriter::new(self.clone(), live), Begun(committed)))
     }
 
     /// Notes that a call of a mutating method began. Returns once it is queued.
@@ -232,14 +227,8 @@ impl Journal {
         self.inner.options.redactor.value(&mut event.payload);
         let body = event.payload.to_string();
         let size = body.len();
-        self.queue(
-            Entry::Event {
-                event: Arc::new(event),
-                body,
-            },
-            size,
-        )
-        .await
+        let event = Arc::new(event);
+        self.queue_waiting(Entry::Event { event, body }, size).await
     }
 
     /// Everything published from now on.
@@ -252,14 +241,9 @@ impl Journal {
         self.inner.options.redactor.value(&mut decided.body);
         let body = decided.body.to_string();
         let size = body.len();
-        self.queue(
-            Entry::Decided {
-                decided: Box::new(decided),
-                body,
-            },
-            size,
-        )
-        .await
+        let decided = Box::new(decided);
+        self.queue_waiting(Entry::Decided { decided, body }, size)
+            .await
     }
 
     /// A reader of a stream from after item `after`; `None` when there is no such stream.
@@ -393,6 +377,17 @@ impl Journal {
         let mut queued = Queued::new(entry);
         queued.permit = self.room(size).await?;
         self.push(queued);
+        Ok(())
+    }
+
+    /// The same for one that can wait for others to share its commit.
+    async fn queue_waiting(&self, entry: Entry, size: usize) -> Result<(), JournalError> {
+        let permit = self.room(size).await?;
+        self.push(Queued {
+            permit,
+            can_wait: true,
+            ..Queued::new(entry)
+        });
         Ok(())
     }
 

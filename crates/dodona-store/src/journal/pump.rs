@@ -7,6 +7,7 @@ use std::time::Duration;
 use dodona_proto::{CallId, DoneStatus, Event, PluginPath, StreamId};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::entry::{
     Body, CallHead, Decided, Entry, Queued, StoredItem, StreamHead, call_suffix, kind_number,
@@ -18,6 +19,10 @@ use crate::{Db, DbError, Tx};
 
 /// How many entries one transaction takes at most.
 const BATCH: usize = 1024;
+
+/// How long entries that can wait do so: long enough for what follows them at once, too short for
+/// anybody to notice.
+const LINGER: Duration = Duration::from_millis(5);
 
 /// Why a stream ends of which an item could not be stored.
 const LOST_AN_ITEM: &str = "an item could not be stored";
@@ -106,6 +111,7 @@ impl Pump {
     pub(super) async fn run(mut self, mut entries: mpsc::UnboundedReceiver<Queued>) {
         let mut drained = Vec::with_capacity(BATCH);
         while self.drain(&mut entries, &mut drained).await {
+            linger(&mut entries, &mut drained).await;
             let batch = self.prepare(&mut drained);
             self.commit(batch).await;
         }
@@ -132,6 +138,7 @@ impl Pump {
             entry,
             permit,
             mut ack,
+            ..
         } in merge_deltas(drained)
         {
             batch.permits.extend(permit);
@@ -296,6 +303,22 @@ impl Pump {
 
     fn streams(&self) -> std::sync::MutexGuard<'_, HashMap<StreamId, Arc<Live>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where nobody waits for any of the entries, lets them share the commit of what follows soon: a
+/// commit that is under way holds up the one that somebody waits for.
+async fn linger(entries: &mut mpsc::UnboundedReceiver<Queued>, drained: &mut Vec<Queued>) {
+    let until = Instant::now() + LINGER;
+    let mut looked_at = 0;
+    while looked_at < drained.len()
+        && drained.len() < BATCH
+        && drained[looked_at..].iter().all(|queued| queued.can_wait)
+    {
+        looked_at = drained.len();
+        let more = entries.recv_many(drained, BATCH - looked_at);
+        // An error means that the time is over.
+        let _ = tokio::time::timeout_at(until, more).await;
     }
 }
 

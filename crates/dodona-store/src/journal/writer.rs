@@ -7,7 +7,7 @@ use dodona_proto::{CallId, DoneStatus, ItemBody, PluginPath, StreamId};
 use super::entry::{Body, Entry, Queued};
 use super::live::{Live, TailState};
 use super::reader::StreamReader;
-use super::{Journal, JournalError};
+use super::{Committed, Journal, JournalError};
 
 /// Appends items to one stream. Cheap to clone.
 #[derive(Clone)]
@@ -24,34 +24,25 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// Lets the item wait a moment for what follows, to be shown together with it.
+    pub fn with_next(mut self) -> Self {
+        self.queued.can_wait = true;
+        self
+    }
+
     /// Puts the item into the queue.
     pub fn send(self) {
         self.journal.push(self.queued);
     }
 }
 
-/// A stream that has begun and that nobody holds yet. If whoever began it does not wait for it, it
-/// ends at once.
-pub(super) struct Unclaimed(Option<(StreamWriter, PluginPath)>);
+/// The beginning of a stream on its way to the disk.
+pub struct Begun(pub(super) Committed);
 
-impl Unclaimed {
-    pub(super) fn new(writer: StreamWriter, root: PluginPath) -> Self {
-        Self(Some((writer, root)))
-    }
-
-    pub(super) fn claim(mut self) -> StreamWriter {
-        let (writer, _) = self.0.take().expect("claimed once, by value");
-        writer
-    }
-}
-
-impl Drop for Unclaimed {
-    fn drop(&mut self) {
-        if let Some((writer, root)) = self.0.take() {
-            let reason = "nobody waits for the result any more".to_owned();
-            let call = writer.stream().root_call();
-            writer.end(call, &root, DoneStatus::Cancelled, Some(reason));
-        }
+impl Begun {
+    /// Waits until the stream is known after any crash.
+    pub async fn committed(self) -> Result<(), JournalError> {
+        self.0.await.unwrap_or(Err(JournalError::Closed))
     }
 }
 
@@ -110,7 +101,7 @@ impl StreamWriter {
     }
 
     /// Appends the terminal of a call. Never waits, so that a call that is being dropped can
-    /// still end properly.
+    /// still end properly. That of a nested call is shown with what the calls above it do next.
     pub fn end(
         &self,
         call: CallId,
@@ -128,7 +119,10 @@ impl StreamWriter {
             path: path.clone(),
             body,
         };
-        self.journal.push(Queued::new(entry));
+        self.journal.push(Queued {
+            can_wait: call.depth() > 0,
+            ..Queued::new(entry)
+        });
     }
 
     /// Completes when an item of this stream could not be stored; also when the stream has ended.

@@ -185,3 +185,39 @@ async fn a_transaction_undone_by_the_engine_fails_its_group_even_if_the_error_is
     assert!(failed(hiding.await.unwrap()));
     assert_eq!(note_bodies(&db).await, ["old"]);
 }
+
+#[tokio::test]
+async fn a_write_ahead_tells_what_it_found_before_it_is_stored() {
+    let scratch = Scratch::new();
+    let db = scratch.notes().await;
+    let (body, commit) = db
+        .write_ahead(|tx| {
+            add_note(tx, "ahead")?;
+            tx.query_one("SELECT body FROM note", (), |row| row.get::<String>(0))
+        })
+        .await
+        .unwrap();
+    assert_eq!(body, "ahead");
+    commit.done().await.unwrap();
+    assert_eq!(note_bodies(&db).await, ["ahead"]);
+    // Nobody has to wait for it.
+    drop(db.write_ahead(|tx| add_note(tx, "unseen")).await.unwrap());
+    write_note(&db, "after").await.unwrap();
+    assert_eq!(note_bodies(&db).await, ["ahead", "unseen", "after"]);
+}
+
+#[tokio::test]
+async fn a_write_ahead_that_fails_says_why_and_when() {
+    let scratch = Scratch::new();
+    let db = scratch.db("family.db");
+    db.migrate(FAMILY).await.unwrap();
+    let failed = db.write_ahead(|_| Err::<(), _>(DbError::NoRow)).await;
+    assert!(matches!(failed.map(drop), Err(DbError::NoRow)));
+    let panicked = db.write_ahead(|_| -> Result<(), DbError> { panic!("early") });
+    let panicked = panicked.await.map(drop);
+    assert!(matches!(panicked, Err(DbError::Panicked { .. })));
+    let (_, commit) = db.write_ahead(orphan).await.unwrap();
+    assert!(is_refused_commit(&commit.done().await.map(|()| 0)));
+    db.write(parent).await.unwrap();
+    assert_eq!(parents(&db).await, 1);
+}

@@ -40,7 +40,8 @@ async fn a_stream_that_loses_an_item_fails_and_ends_when_the_database_works_agai
         JournalError::StreamFailed
     ));
     // Nothing begins meanwhile; whoever tries learns why.
-    let busy = journal.begin_stream(head()).await.map(drop).unwrap_err();
+    let (_, begun) = journal.begin_stream(head()).await.unwrap();
+    let busy = begun.committed().await.unwrap_err();
     assert!(
         matches!(&busy, JournalError::Database(DbError::Busy { .. })),
         "{busy:?}"
@@ -139,27 +140,27 @@ async fn glimpse<T>(work: impl Future<Output = T>) {
 }
 
 #[tokio::test]
-async fn a_stream_whose_beginning_nobody_waits_for_ends_at_once() {
+async fn a_stream_may_end_before_its_beginning_is_stored() {
     let scratch = Scratch::new();
     let journal = open(&scratch).await;
-    let begun = head();
-    glimpse(journal.begin_stream(begun.clone())).await;
+    let tape = Tape::begun_unseen(&journal).await;
+    tape.send(&[], data(json!({"n": 1}))).await;
+    tape.end(&[], DoneStatus::Cancelled);
     journal.flush().await.unwrap();
-    let items = stored(&journal, begun.stream).await;
+    let items = stored(&journal, tape.id()).await;
     assert_whole(&items);
-    assert_eq!(items.len(), 1);
-    assert_eq!(items[0].plugin_path.as_str(), "echo");
-    let (_, end) = journal.head(begun.stream).await.unwrap().unwrap();
+    assert_eq!(items.len(), 2);
+    let (_, end) = journal.head(tape.id()).await.unwrap().unwrap();
     assert_eq!(end.unwrap().status, DoneStatus::Cancelled);
     // One that could not even begin leaves nothing behind.
     let lock = behind(&scratch);
     lock.execute_batch("begin immediate").unwrap();
-    let never = head();
-    glimpse(journal.begin_stream(never.clone())).await;
+    let never = Tape::begun_unseen(&journal).await;
+    never.end(&[], DoneStatus::Cancelled);
     journal.flush().await.unwrap_err();
     lock.execute_batch("rollback").unwrap();
     journal.flush().await.unwrap();
-    assert!(journal.head(never.stream).await.unwrap().is_none());
+    assert!(journal.head(never.id()).await.unwrap().is_none());
     let orphans: i64 = behind(&scratch)
         .query_row(
             "select count(*) from items where stream_no not in (select no from streams)",

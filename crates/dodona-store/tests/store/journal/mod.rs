@@ -6,6 +6,7 @@ mod properties;
 mod recovery;
 mod redaction;
 mod retention;
+mod sharing;
 
 use std::sync::Arc;
 
@@ -61,9 +62,15 @@ pub(crate) struct Tape {
 
 impl Tape {
     pub(crate) async fn begin(journal: &Journal) -> Self {
-        Self {
-            writer: journal.begin_stream(head()).await.unwrap(),
-        }
+        let (writer, begun) = journal.begin_stream(head()).await.unwrap();
+        begun.committed().await.unwrap();
+        Self { writer }
+    }
+
+    /// One whose beginning nobody waits for.
+    pub(crate) async fn begun_unseen(journal: &Journal) -> Self {
+        let (writer, _) = journal.begin_stream(head()).await.unwrap();
+        Self { writer }
     }
 
     pub(crate) fn id(&self) -> StreamId {

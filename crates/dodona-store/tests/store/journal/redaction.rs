@@ -27,7 +27,7 @@ async fn what_is_written_has_no_secret_in_it_wherever_it_stood() {
         params: secret.clone(),
         ..head()
     };
-    let writer = journal.begin_stream(params.clone()).await.unwrap();
+    let (writer, _) = journal.begin_stream(params.clone()).await.unwrap();
     let tape = Tape { writer };
     tape.send(&[], data(secret.clone())).await;
     let delta = ItemBody::Data {
