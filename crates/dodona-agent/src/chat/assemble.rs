@@ -12,7 +12,6 @@ use dodona_proto::hook::SystemPrompt;
 use dodona_proto::{
     ExchangeRange, HistorySnapshot, Message, PluginEffect, QuerySnapshot, TurnSnapshot,
 };
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,16 +93,15 @@ pub(super) fn first_snapshot(agent: &Agent, ctx: &CallCtx, query: &Query) -> Que
 impl Work<'_> {
     /// Makes what is the same in every request, and finds what earlier queries cited.
     pub(super) async fn prepare(&mut self) -> Result<(), Stop> {
-        let context = self.query.context().clone();
+        let decisions = self.query.take_decisions();
         let (agent, ctx, hooks) = (self.agent, self.ctx, &self.hooks);
         let asked = Asked {
-            context: &context,
+            context: self.query.context(),
             query: Some(self.query.id()),
-            until: None,
         };
-        let (system, effects) = system(agent, ctx, &self.role, hooks, asked).await?;
+        let (system, effects) = system(agent, ctx, &self.role, hooks, asked, decisions).await?;
         self.carry_out(effects).await?;
-        let found = agent.conversations.found_tools(&context, None).await?;
+        let found = self.query.take_found_tools();
         self.choice = Choice::of(&self.toolbox, agent.options.tools_limit, &found);
         (self.choice).count(&self.toolbox, &self.model, &agent.tool_counts);
         self.basis = basis(self, system);
@@ -191,9 +189,10 @@ impl Frame {
         let asked = Asked {
             context: &recorded.context,
             query: Some(&recorded.info.id),
-            until: Some(recorded.info.started_at),
         };
-        let (system, _) = system(agent, ctx, role, &hooks, asked).await?;
+        let mut decisions = decisions(agent, ctx, &recorded.context).await?;
+        decisions.retain(|decision| decision.created_at <= recorded.info.started_at);
+        let (system, _) = system(agent, ctx, role, &hooks, asked, decisions).await?;
         let toolbox = Toolbox::load(ctx, offers_tools, &hooks, role).await;
         let before = Some(&recorded.info.id);
         let conversations = &agent.conversations;
@@ -229,8 +228,19 @@ pub(crate) fn messages_then(
 struct Asked<'a> {
     context: &'a ContextId,
     query: Option<&'a QueryId>,
-    /// Until when decisions count; until now without.
-    until: Option<Timestamp>,
+}
+
+/// What has been decided in a conversation.
+async fn decisions(
+    agent: &Agent,
+    ctx: &CallCtx,
+    context: &ContextId,
+) -> Result<Vec<KeyDecision>, CallError> {
+    let owner = Owner::of(ctx)?;
+    let conversations = &agent.conversations;
+    Ok(conversations
+        .decisions(&owner, Some(context.as_str()))
+        .await?)
 }
 
 /// The system prompt of a conversation, as plugins left it, and what they want beside.
@@ -240,15 +250,9 @@ async fn system(
     role: &Role,
     hooks: &Hooks,
     asked: Asked<'_>,
+    decisions: Vec<KeyDecision>,
 ) -> Result<(String, Vec<PluginEffect>), CallError> {
-    let decisions = agent
-        .conversations
-        .decisions(&Owner::of(ctx)?, Some(asked.context.as_str()))
-        .await?;
-    let decided =
-        |decision: &KeyDecision| asked.until.is_none_or(|until| decision.created_at <= until);
-    let decisions = decisions.into_iter().filter(decided);
-    let decisions = decisions.map(|decision| decision.text);
+    let decisions = decisions.into_iter().map(|decision| decision.text);
     let variables = variables(agent, ctx, role, decisions.collect()).await;
     let prompt = role.prompt(agent, ctx, &variables).await?;
     Ok(extended(ctx, hooks, Some(asked), prompt).await)
@@ -361,21 +365,17 @@ pub(crate) async fn show(
     let known = agent.conversations.find(&owner, asked).await?;
     let (hooks, role) = (agent.host.hooks(), Role::main());
     let ((system, _), mut messages) = match &known {
-        Some(id) => (
-            system(
-                agent,
-                ctx,
-                &role,
-                &hooks,
-                Asked {
-                    context: id,
-                    query: None,
-                    until: None,
-                },
+        Some(id) => {
+            let asked = Asked {
+                context: id,
+                query: None,
+            };
+            let decisions = decisions(agent, ctx, id).await?;
+            (
+                system(agent, ctx, &role, &hooks, asked, decisions).await?,
+                agent.conversations.window(&owner, id.as_str()).await?,
             )
-            .await?,
-            agent.conversations.window(&owner, id.as_str()).await?,
-        ),
+        }
         None => {
             let variables = variables(agent, ctx, &role, Vec::new()).await;
             let prompt = role.prompt(agent, ctx, &variables).await?;

@@ -199,6 +199,7 @@ impl Work<'_> {
         turn: u32,
         request: &mut ModelRequest,
     ) -> Result<bool, Stop> {
+        self.query.settle().await?;
         if !self.compact().await? {
             return Ok(false);
         }

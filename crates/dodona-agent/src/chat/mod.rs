@@ -113,7 +113,7 @@ async fn begin(
         token_budget: agent.options.token_budget,
         call: Some(ctx.call_id),
     };
-    Ok(agent.conversations.begin_query(owner, new).await?)
+    Ok(agent.conversations.begin_ahead(owner, new).await?)
 }
 
 /// Counts as a model does.

@@ -114,6 +114,8 @@ impl Work<'_> {
             finish: Finish::Stop,
             has_thought: false,
         };
+        // Whoever sees the request can see the question.
+        self.query.settle().await?;
         let mut events = self.model.stream(request);
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| Stop::model(self.model.name(), &error))?;

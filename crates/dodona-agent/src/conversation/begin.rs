@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use dodona_plugin::store::Tx;
+use dodona_plugin::store::{Commit, Tx};
 use dodona_proto::CallId;
 
 use super::context::ContextStatus;
 use super::count::Counter;
+use super::decision::{self, KeyDecision};
 use super::error::ConversationError;
 use super::exchange::{ExchangeRole, OracleExchange};
 use super::id::{ContextId, QueryId};
@@ -17,7 +18,7 @@ use super::query::{self, Appended, Query};
 use super::rows::{Head, Owner};
 use super::session::Touched;
 use super::shown::Window;
-use super::{Conversations, session, turn};
+use super::{Conversations, found, session, turn};
 
 /// A question, and what it is to be answered with.
 #[derive(Clone)]
@@ -40,14 +41,20 @@ pub struct NewQuery {
 
 /// What came of an attempt to begin.
 enum Attempt {
-    Begun {
-        context: ContextId,
-        appended: Appended,
-        turns_before: u64,
-        session: Touched,
-    },
+    Begun(Box<Begun>),
     /// The window was counted by another model, or a count of it was left unfinished.
     Recount(ContextId),
+}
+
+/// A question that is in its conversation, and what was found there.
+struct Begun {
+    context: ContextId,
+    appended: Appended,
+    turns_before: u64,
+    session: Touched,
+    window: Window,
+    decisions: Vec<KeyDecision>,
+    found_tools: Vec<String>,
 }
 
 impl Conversations {
@@ -57,6 +64,18 @@ impl Conversations {
     /// is refused, and so is one in which a query is running: queries of a conversation follow
     /// each other, and it is the caller who lets them wait.
     pub async fn begin_query(
+        &self,
+        owner: &Owner,
+        new: NewQuery,
+    ) -> Result<Query, ConversationError> {
+        let mut query = self.begin_ahead(owner, new).await?;
+        query.settle().await?;
+        Ok(query)
+    }
+
+    /// As [`begin_query`](Self::begin_query), without waiting until the question is stored. Until
+    /// [`Query::settle`] has, the query knows what it found when it began.
+    pub(crate) async fn begin_ahead(
         &self,
         owner: &Owner,
         new: NewQuery,
@@ -74,26 +93,25 @@ impl Conversations {
             tools: Arc::clone(&tools),
         };
         loop {
-            match self.attempt(owner, &new, &question, &facts).await? {
+            let (attempt, commit) = self.attempt(owner, &new, &question, &facts).await?;
+            match attempt {
                 Attempt::Recount(context) => {
                     self.recount(&context, &new.model, &new.counter).await?;
                 }
-                Attempt::Begun {
-                    context,
-                    appended,
-                    turns_before,
-                    session,
-                } => {
+                Attempt::Begun(begun) => {
                     return Ok(Query {
                         conversations: self.clone(),
                         owner: owner.clone(),
                         live: Some(live),
-                        facts: facts(context),
+                        facts: facts(begun.context),
                         counter: Arc::clone(&new.counter),
-                        begun: appended,
-                        turns_before,
-                        window: Window::default(),
-                        session,
+                        begun: begun.appended,
+                        turns_before: begun.turns_before,
+                        window: begun.window,
+                        decisions: begun.decisions,
+                        found_tools: begun.found_tools,
+                        session: begun.session,
+                        beginning: Some(commit),
                         noted: Mutex::default(),
                     });
                 }
@@ -107,13 +125,13 @@ impl Conversations {
         new: &NewQuery,
         question: &OracleExchange,
         facts: &impl Fn(ContextId) -> turn::Facts,
-    ) -> Result<Attempt, ConversationError> {
+    ) -> Result<(Attempt, Commit), ConversationError> {
         let (owner, asked, question) = (owner.clone(), new.context.clone(), question.clone());
         let (budget, call) = (new.token_budget, new.call);
         // The conversation is known only inside.
         let template = facts(ContextId::new());
         let (live, process) = (self.inner.live.clone(), self.inner.process);
-        self.write(move |tx| {
+        self.write_ahead(move |tx| {
             let head = find_or_create(tx, &owner, asked.as_deref(), budget)?;
             not_busy(tx, &head.id, &live)?;
             if needs_recount(&head, &template.model) {
@@ -123,12 +141,15 @@ impl Conversations {
                 context: head.id.clone(),
                 ..template
             };
-            Ok(Attempt::Begun {
+            Ok(Attempt::Begun(Box::new(Begun {
                 turns_before: turns(tx, &head.id)?,
                 session: session::touch(tx, &owner, &head.id, process)?,
                 appended: turn::begin(tx, &facts, call, &question)?,
+                window: Window::read(tx, &head.id)?,
+                decisions: decision::of(tx, &head.id)?,
+                found_tools: found::of(tx, &head.id, None)?,
                 context: head.id,
-            })
+            })))
         })
         .await
     }

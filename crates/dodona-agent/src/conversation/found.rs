@@ -27,14 +27,19 @@ impl Conversations {
         before: Option<&QueryId>,
     ) -> Result<Vec<String>, ConversationError> {
         let (context, before) = (context.clone(), before.cloned());
-        self.read(move |tx| {
-            let sql = "select name from found_tools
-                where context_id = ?1 and (?2 is null or query_id < ?2) order by ordinal";
-            let before = before.as_ref().map(QueryId::as_str);
-            Ok(tx.query(sql, (context.as_str(), before), |row| row.get(0))?)
-        })
-        .await
+        self.read(move |tx| of(tx, &context, before.as_ref())).await
     }
+}
+
+pub(super) fn of(
+    tx: &Tx<'_>,
+    context: &ContextId,
+    before: Option<&QueryId>,
+) -> Result<Vec<String>, ConversationError> {
+    let sql = "select name from found_tools
+        where context_id = ?1 and (?2 is null or query_id < ?2) order by ordinal";
+    let before = before.map(QueryId::as_str);
+    Ok(tx.query(sql, (context.as_str(), before), |row| row.get(0))?)
 }
 
 impl Query {

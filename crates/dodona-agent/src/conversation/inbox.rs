@@ -109,6 +109,8 @@ impl Query {
         if waiting.is_empty() {
             return Ok(None);
         }
+        // From here on the window is read again.
+        self.settle().await?;
         let (told, rest) = self.choose(waiting);
         let text = text(&told);
         let mut message = query::draft(ExchangeRole::User, text.clone());

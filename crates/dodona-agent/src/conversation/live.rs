@@ -15,9 +15,17 @@ pub(super) struct LiveQueries(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
-    live: HashMap<QueryId, Option<Place>>,
+    live: HashMap<QueryId, Running>,
     /// How queries end whose ending could not be stored.
     left: HashMap<QueryId, Left>,
+}
+
+/// What is known of a running query.
+#[derive(Default)]
+struct Running {
+    place: Option<Place>,
+    /// Whether somebody has said something in it beside its own loop.
+    steered: bool,
 }
 
 /// Where a query runs.
@@ -29,7 +37,7 @@ struct Place {
 impl LiveQueries {
     /// Adds one, before it is stored.
     pub(super) fn add(&self, id: &QueryId) -> LiveQuery {
-        self.with(|known| known.live.insert(id.clone(), None));
+        self.with(|known| known.live.insert(id.clone(), Running::default()));
         LiveQuery {
             all: self.clone(),
             id: id.clone(),
@@ -38,6 +46,17 @@ impl LiveQueries {
 
     pub(super) fn contains(&self, id: &QueryId) -> bool {
         self.with(|known| known.live.contains_key(id))
+    }
+
+    /// Notes that something is being said in a query from outside. Answers whether it is running.
+    pub(super) fn steer(&self, id: &QueryId) -> bool {
+        self.with(|known| {
+            let running = known.live.get_mut(id);
+            running.is_some_and(|running| {
+                running.steered = true;
+                true
+            })
+        })
     }
 
     /// How a query ends that nobody holds any more.
@@ -53,7 +72,7 @@ impl LiveQueries {
     /// The conversation of the query that a call is made for.
     pub(super) fn context_of(&self, call: &CallId) -> Option<ContextId> {
         self.with(|known| {
-            let places = known.live.values().flatten();
+            let places = known.live.values().filter_map(|one| one.place.as_ref());
             let within = places.filter(|place| call.is_within(&place.call));
             let nearest = within.max_by_key(|place| place.call.depth());
             nearest.map(|place| place.context.clone())
@@ -75,9 +94,16 @@ impl LiveQuery {
     /// Says which call it runs in.
     pub(super) fn runs_in(&self, call: &CallId, context: &ContextId) {
         let (call, context) = (*call, context.clone());
-        let place = Some(Place { call, context });
-        self.all
-            .with(|known| known.live.insert(self.id.clone(), place));
+        self.all.with(|known| {
+            let running = known.live.entry(self.id.clone()).or_default();
+            running.place = Some(Place { call, context });
+        });
+    }
+
+    /// Whether something was said in it from outside, or is about to be stored.
+    pub(super) fn was_steered(&self) -> bool {
+        let steered = |known: &mut Known| known.live.get(&self.id).map(|one| one.steered);
+        self.all.with(steered).unwrap_or_default()
     }
 
     /// Says how it ends if that cannot be stored now.

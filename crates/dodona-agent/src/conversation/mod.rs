@@ -45,7 +45,7 @@ mod window;
 
 use std::sync::Arc;
 
-use dodona_plugin::store::{Db, Tx};
+use dodona_plugin::store::{Commit, Db, Tx};
 use dodona_proto::{CallId, Message};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -138,6 +138,15 @@ impl Conversations {
     ) -> Result<R, ConversationError> {
         let db = self.ready().await?;
         Ok(db.write(move |tx| Ok(work(tx)?)).await?)
+    }
+
+    /// As `write`, without waiting for the commit.
+    async fn write_ahead<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, ConversationError> + Send + 'static,
+    ) -> Result<(R, Commit), ConversationError> {
+        let db = self.ready().await?;
+        Ok(db.write_ahead(move |tx| Ok(work(tx)?)).await?)
     }
 
     async fn read<R: Send + 'static>(

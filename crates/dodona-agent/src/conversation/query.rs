@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use dodona_plugin::store::{DbError, Row, Tx};
+use dodona_plugin::store::{Commit, DbError, Row, Tx};
 use dodona_proto::{CallId, ExchangeRange, Message, PluginPath, ToolCall};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::count::{self, Counter};
+use super::decision::KeyDecision;
 use super::error::ConversationError;
 use super::exchange::{ExchangeRole, OracleExchange};
 use super::history;
@@ -225,6 +226,12 @@ pub struct Query {
     pub(super) turns_before: u64,
     /// What a model was shown last.
     pub(super) window: Window,
+    /// What had been decided in the conversation when it began.
+    pub(super) decisions: Vec<KeyDecision>,
+    /// The tools that had been found in it.
+    pub(super) found_tools: Vec<String>,
+    /// Storing the question, until that has been waited for.
+    pub(super) beginning: Option<Commit>,
     pub(super) session: Touched,
     /// What is stored with what is said next.
     pub(super) noted: Mutex<Vec<Noted>>,
@@ -301,6 +308,25 @@ impl Query {
     /// When the session began that it belongs to.
     pub fn session_started(&self) -> Timestamp {
         self.session.started_at
+    }
+
+    /// What had been decided in the conversation when it began, in the order it was said.
+    pub(crate) fn take_decisions(&mut self) -> Vec<KeyDecision> {
+        std::mem::take(&mut self.decisions)
+    }
+
+    /// The tools that had been found in the conversation when it began.
+    pub(crate) fn take_found_tools(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.found_tools)
+    }
+
+    /// Waits until the question is stored. From here on others can see it, and what they say to it
+    /// is seen.
+    pub async fn settle(&mut self) -> Result<(), ConversationError> {
+        match self.beginning.take() {
+            Some(commit) => Ok(commit.done().await?),
+            None => Ok(()),
+        }
     }
 
     /// Adds what was said in a turn, counted from 1.
@@ -416,6 +442,10 @@ impl Query {
 
     /// What a model is shown now.
     pub async fn window(&mut self) -> Result<Vec<Message>, ConversationError> {
+        if self.beginning.is_some() && !self.was_steered() {
+            return Ok(self.window.messages());
+        }
+        self.settle().await?;
         let (context, known) = (self.context().clone(), self.window.known());
         let news = move |tx: &Tx<'_>| shown::news(tx, &context, known);
         self.window.add(self.conversations.read(news).await?);
@@ -429,9 +459,18 @@ impl Query {
 
     /// Whether something was said that [`window`](Self::window) has not shown.
     pub async fn is_behind(&self) -> Result<bool, ConversationError> {
+        if !self.was_steered() {
+            return Ok(false);
+        }
         let context = self.context().clone();
         let last = move |tx: &Tx<'_>| Ok(Head::of(tx, &context)?.last_position);
         Ok(self.conversations.read(last).await? > self.window.last())
+    }
+
+    /// Whether anybody beside the loop has said something in it. Nobody else adds to a conversation
+    /// in which a query is running.
+    fn was_steered(&self) -> bool {
+        self.live.as_ref().is_some_and(LiveQuery::was_steered)
     }
 
     /// Adds the answer and ends the query, both or neither.

@@ -19,16 +19,17 @@ impl Conversations {
         owner: &Owner,
         asked: Option<&str>,
     ) -> Result<String, ConversationError> {
-        let (owner, asked) = (owner.clone(), asked.map(str::to_owned));
+        let of_default = format!("default {} {}", owner.user, owner.project);
+        let Some(asked) = asked else {
+            return Ok(of_default);
+        };
+        let (owner, asked) = (owner.clone(), asked.to_owned());
         self.read(move |tx| {
             let default = Head::default(tx, &owner)?.map(|head| head.id);
-            let named = match &asked {
-                Some(asked) => Some(Head::find(tx, &owner, asked)?.id),
-                None => None,
-            };
-            Ok(match named {
-                Some(id) if Some(&id) != default.as_ref() => id.to_string(),
-                _ => format!("default {} {}", owner.user, owner.project),
+            let named = Head::find(tx, &owner, &asked)?.id;
+            Ok(match Some(&named) == default.as_ref() {
+                true => of_default,
+                false => named.to_string(),
             })
         })
         .await
@@ -70,7 +71,7 @@ impl Conversations {
             })?;
             let none = || not_found("running query in conversation", head.id.as_str());
             let (query, turns, model) = running
-                .filter(|(query, ..)| live.contains(query))
+                .filter(|(query, ..)| live.steer(query))
                 .ok_or_else(none)?;
             let facts = turn::Facts {
                 query: query.clone(),

@@ -49,27 +49,24 @@ impl Conversations {
             }
         }
     }
-
-    /// The same for all that an owner has, where something was left to do.
-    pub(super) async fn memorize_all(&self, owner: &Owner) -> Result<(), ConversationError> {
-        let whose = owner.clone();
-        let behind = self.read(move |tx| behind(tx, &whose)).await?;
-        for context in behind {
-            self.memorize(&context).await?;
-        }
-        Ok(())
-    }
 }
 
-/// The conversations in which queries have ended that are no memories yet.
-fn behind(tx: &Tx<'_>, owner: &Owner) -> Result<Vec<ContextId>, ConversationError> {
+/// The conversations in which queries have ended that are no memories yet. In the one that they are
+/// sought for, what its window shows need not be one.
+pub(super) fn behind(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    within: Option<&ContextId>,
+) -> Result<Vec<ContextId>, ConversationError> {
     let sql = "select c.id from oracle_contexts c
         where c.user_id = ?1 and c.project_id = ?2 and c.memorized_to < c.last_position
+          and (c.id is not ?3 or c.memorized_to + 1 < c.window_from)
           and exists (select 1 from exchanges e join queries q on q.id = e.query_id
                       where e.context_id = c.id and e.position > c.memorized_to
                         and q.state <> 'running')";
     let (user, project) = (owner.user.as_str(), owner.project.as_str());
-    Ok(tx.query(sql, (user, project), |row| {
+    let within = within.map(ContextId::as_str);
+    Ok(tx.query(sql, (user, project, within), |row| {
         Ok(ContextId::stored(row.get(0)?))
     })?)
 }

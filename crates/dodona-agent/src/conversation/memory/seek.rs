@@ -1,12 +1,13 @@
 //! Finding memories by the words of a question.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use dodona_plugin::store::{DbError, Row, Tx};
 use dodona_proto::Source;
 use jiff::Timestamp;
 
-use super::{Lines, MemoryKind, source, title};
+use super::{Lines, MemoryKind, keep, source, title};
 use crate::conversation::Conversations;
 use crate::conversation::error::ConversationError;
 use crate::conversation::id::ContextId;
@@ -94,21 +95,56 @@ impl Conversations {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        self.memorize_all(owner).await?;
-        let (owner, within) = (owner.clone(), within.cloned());
-        let pairs = words::pairs(question);
-        self.read(move |tx| {
-            let sight = within
-                .map(|context| InSight::of(tx, &context))
-                .transpose()?;
-            let hits = Hits {
-                pairs,
-                ..hits(tx, &owner, &wanted)?
-            };
-            let memories = topics(tx, &hits)?;
-            Ok(best(memories, &hits, sight.as_ref(), limit))
-        })
-        .await
+        let seeking = Arc::new(Seeking {
+            owner: owner.clone(),
+            pairs: words::pairs(question),
+            wanted,
+            limit,
+            within: within.cloned(),
+        });
+        let first = Arc::clone(&seeking);
+        let attempt = move |tx: &Tx<'_>| {
+            let behind = keep::behind(tx, &first.owner, first.within.as_ref())?;
+            match behind.is_empty() {
+                true => first.run(tx).map(Ok),
+                false => Ok(Err(behind)),
+            }
+        };
+        match self.read(attempt).await? {
+            Ok(found) => Ok(found),
+            Err(behind) => {
+                for context in behind {
+                    self.memorize(&context).await?;
+                }
+                self.read(move |tx| seeking.run(tx)).await
+            }
+        }
+    }
+}
+
+/// What is sought.
+struct Seeking {
+    owner: Owner,
+    wanted: Vec<String>,
+    /// The words that follow each other in the question.
+    pairs: HashSet<(String, String)>,
+    limit: usize,
+    /// The conversation that it is sought for.
+    within: Option<ContextId>,
+}
+
+impl Seeking {
+    fn run(&self, tx: &Tx<'_>) -> Result<Vec<Found>, ConversationError> {
+        let sight = match &self.within {
+            Some(context) => InSight::of(tx, context)?,
+            None => None,
+        };
+        let hits = Hits {
+            pairs: self.pairs.clone(),
+            ..hits(tx, &self.owner, &self.wanted)?
+        };
+        let memories = topics(tx, &hits)?;
+        Ok(best(memories, &hits, sight.as_ref(), self.limit))
     }
 }
 
@@ -239,17 +275,18 @@ impl Memory {
 }
 
 impl InSight {
-    fn of(tx: &Tx<'_>, context: &ContextId) -> Result<Self, ConversationError> {
+    /// `None` of a conversation whose first question is not stored yet.
+    fn of(tx: &Tx<'_>, context: &ContextId) -> Result<Option<Self>, ConversationError> {
         let sql = "select window_from, coalesce(compressed_summary, '') from oracle_contexts
             where id = ?1";
-        let (window_from, summary) = tx.query_one(sql, (context.as_str(),), |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-        Ok(Self {
-            context: context.clone(),
-            window_from,
-            summary,
-        })
+        let sight = tx.query_opt(sql, (context.as_str(),), |row| {
+            Ok(Self {
+                context: context.clone(),
+                window_from: row.get(0)?,
+                summary: row.get(1)?,
+            })
+        });
+        Ok(sight?)
     }
 
     /// Whether a model is shown a memory anyway: in the window, in the summary, or in the prompt.
