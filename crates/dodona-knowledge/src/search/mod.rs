@@ -1,8 +1,8 @@
 //! One index of everything in a project.
 //!
-//! A question becomes a plan (`query`), the plan finds candidates (`candidates`), those are
-//! ranked (`rank`) and the ones to show picked (`pick`). The index holds nothing that cannot be
-//! made again from the files.
+//! A question becomes a plan (`query`), the plan's terms are looked up (`terms`) and find
+//! candidates (`candidates`), those are ranked (`rank`) and the ones to show picked (`pick`). The
+//! index holds nothing that cannot be made again from the files.
 
 mod analyzer;
 mod at;
@@ -16,6 +16,7 @@ mod schema;
 mod sense;
 mod short;
 mod stop;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod tuning;
@@ -29,6 +30,7 @@ use tantivy::{Index, IndexReader, IndexWriter, Term};
 
 use self::pick::Picked;
 use self::schema::Fields;
+use self::terms::Terms;
 
 pub use self::tuning::Tuning;
 pub use crate::parse::Chunk;
@@ -224,8 +226,9 @@ impl SearchIndex {
             return Ok(Vec::new());
         }
         prefix::complete(&searcher, &self.fields, &mut plan, tuning)?;
-        let found = candidates::find(&searcher, &self.fields, &plan, question, tuning)?;
-        let mut ranked = rank::score(&searcher, &self.fields, &plan, &found, tuning)?;
+        let terms = Terms::read(&searcher, &self.fields, &plan)?;
+        let found = candidates::find(&searcher, &self.fields, &plan, &terms, question, tuning)?;
+        let mut ranked = rank::score(&searcher, &self.fields, &plan, &terms, &found, tuning)?;
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut picked = Picked::new(question.limit);
         // Passages of one score are read together, so that path and line decide among them

@@ -16,8 +16,9 @@ use tokio::runtime::Runtime;
 
 use crate::peers::Fts5;
 
-/// How many passages the tree is cut to: so many DESIGN.md speaks of.
-const PASSAGES: usize = 100_000;
+/// How many passages the tree is cut to: the 100 000 that DESIGN.md speaks of, and what of them
+/// stands in files that a machine wrote, which are passed over.
+const PASSAGES: usize = 101_000;
 /// Passages asked for, as a person would.
 const LIMIT: usize = 10;
 /// In which the kernel counts a second, on every system that Debian runs on.

@@ -1,12 +1,12 @@
 //! What the index knows of the candidates of one segment.
 
 use tantivy::postings::Postings;
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, Term};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, DocSet, Searcher, SegmentReader};
 
-use super::Stats;
 use crate::search::query::{Unit, Where};
 use crate::search::schema::{FILE, Fields, LINE};
+use crate::search::terms::{self, Opened, Places, Terms};
 use crate::search::tuning::{BODY, FIELDS, SYMBOL, Tuning};
 
 /// Keeps the positions of different fields far from each other.
@@ -35,10 +35,11 @@ pub(super) struct Seen {
 /// A look at the candidates of one segment.
 pub(super) struct Look<'a> {
     segment: &'a SegmentReader,
-    searcher: &'a Searcher,
+    ord: usize,
     fields: &'a Fields,
+    opened: Vec<Opened>,
     tuning: &'a Tuning,
-    stats: &'a Stats,
+    terms: &'a Terms,
     pub(super) seen: Vec<Seen>,
 }
 
@@ -48,10 +49,12 @@ impl<'a> Look<'a> {
         searcher: &'a Searcher,
         fields: &'a Fields,
         tuning: &'a Tuning,
-        stats: &'a Stats,
+        terms: &'a Terms,
         group: &[DocAddress],
         units: usize,
-    ) -> Self {
+    ) -> tantivy::Result<Self> {
+        let segment = searcher.segment_reader(group[0].segment_ord);
+        let opened = fields.ranked().map(|field| Opened::new(segment, field));
         let blank = |address: &DocAddress| Seen {
             address: *address,
             earned: vec![0.0; units],
@@ -63,21 +66,22 @@ impl<'a> Look<'a> {
             file: 0,
             line: 0,
         };
-        Self {
-            segment: searcher.segment_reader(group[0].segment_ord),
-            searcher,
+        Ok(Self {
+            segment,
+            ord: group[0].segment_ord as usize,
             fields,
+            opened: opened.into_iter().collect::<tantivy::Result<_>>()?,
             tuning,
-            stats,
+            terms,
             seen: group.iter().map(blank).collect(),
-        }
+        })
     }
 
     /// Notes where each candidate stands, and how long it is.
     pub(super) fn at_files(&mut self) -> tantivy::Result<()> {
         let columns = self.segment.fast_fields();
         let (files, lines) = (columns.u64(FILE)?, columns.u64(LINE)?);
-        let lengths = self.segment.get_fieldnorms_reader(self.fields.body)?;
+        let lengths = &self.opened[BODY].norms;
         for seen in &mut self.seen {
             let doc = seen.address.doc_id;
             seen.file = files.first(doc).unwrap_or_default();
@@ -99,9 +103,10 @@ impl<'a> Look<'a> {
                 continue;
             }
             let mut weights = vec![0.0; self.seen.len()];
+            let number = self.terms.number(&variant.text);
             for at in 0..FIELDS {
                 if variant.place == Where::Anywhere || at == SYMBOL {
-                    self.field(index, unit, &variant.text, at, &mut weights)?;
+                    self.field(index, unit, number, at, &mut weights)?;
                 }
             }
             let worth = unit.weight * variant.share * rarity;
@@ -118,22 +123,21 @@ impl<'a> Look<'a> {
         &mut self,
         index: usize,
         unit: &Unit,
-        text: &str,
+        number: usize,
         at: usize,
         weights: &mut [f32],
     ) -> tantivy::Result<()> {
-        let field: Field = self.fields.ranked()[at];
-        let inverted = self.segment.inverted_index(field)?;
+        let Some(info) = &self.terms.places(number, at)[self.ord] else {
+            return Ok(());
+        };
+        let Opened { inverted, norms } = &self.opened[at];
         let option = match unit.place {
             Some(_) => IndexRecordOption::WithFreqsAndPositions,
             None => IndexRecordOption::WithFreqs,
         };
-        let term = Term::from_field_text(field, text);
-        let Some(mut postings) = inverted.read_postings(&term, option)? else {
-            return Ok(());
-        };
-        let norms = self.segment.get_fieldnorms_reader(field)?;
+        let mut postings = inverted.read_postings_from_terminfo(info, option)?;
         let (boost, b) = (self.tuning.boost[at], self.tuning.length[at]);
+        let mean = self.terms.stats.mean[at].max(1.0);
         let mut buffer = Vec::new();
         for (seen, weight) in self.seen.iter_mut().zip(weights) {
             let doc = seen.address.doc_id;
@@ -144,7 +148,7 @@ impl<'a> Look<'a> {
                 continue;
             }
             let terms = norms.fieldnorm(doc);
-            let length = terms as f32 / self.stats.average[at];
+            let length = terms as f32 / mean;
             *weight += boost * postings.term_freq() as f32 / (1.0 - b + b * length);
             if at == SYMBOL {
                 seen.in_symbol[index] = true;
@@ -159,14 +163,14 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Notes which candidates have exactly this name.
-    pub(super) fn at_name(&mut self, name: &str, sure: f32) -> tantivy::Result<()> {
-        let term = Term::from_field_text(self.fields.name, name);
-        let inverted = self.segment.inverted_index(self.fields.name)?;
-        let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+    /// Notes which candidates have exactly a name.
+    pub(super) fn at_name(&mut self, places: &Places, sure: f32) -> tantivy::Result<()> {
+        let Some(info) = &places[self.ord] else {
             return Ok(());
         };
-        let worth = sure * self.stats.rarity(self.searcher.doc_freq(&term)?);
+        let inverted = self.segment.inverted_index(self.fields.name)?;
+        let mut postings = inverted.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+        let worth = sure * self.terms.stats.rarity(terms::count(places));
         for seen in &mut self.seen {
             let doc = seen.address.doc_id;
             if postings.doc() < doc {
