@@ -21,8 +21,8 @@ use crate::object::Object;
 use crate::script::Script;
 use crate::slot::{Current, Slot};
 
-/// How many scripts a machine keeps loaded.
-const LOADED: usize = 256;
+/// How many scripts a machine keeps loaded. Loading one costs as much as running it some times.
+const LOADED: usize = 2_048;
 /// Garbage of earlier runs that is not worth collecting.
 const SPARE_BYTES: usize = 2 * 1024 * 1024;
 
@@ -35,8 +35,10 @@ pub(crate) struct Vm {
     loaded: HashMap<u64, Function>,
     /// Whether the running script has set a global.
     written: Arc<AtomicBool>,
-    /// What the machine holds before any script runs.
+    /// What the machine holds before any script runs, and for those that are loaded.
     base_bytes: usize,
+    /// What of it is for those that are loaded.
+    loaded_bytes: usize,
 }
 
 impl Vm {
@@ -58,6 +60,7 @@ impl Vm {
             loaded: HashMap::new(),
             written,
             base_bytes,
+            loaded_bytes: 0,
         })
     }
 
@@ -121,7 +124,10 @@ impl Vm {
         }
         if self.loaded.len() >= LOADED {
             self.loaded.clear();
+            self.base_bytes -= self.loaded_bytes;
+            self.loaded_bytes = 0;
         }
+        let before = self.lua.used_memory();
         let chunk = self
             .lua
             .load(script.bytecode())
@@ -129,6 +135,10 @@ impl Vm {
         let function = chunk.set_mode(ChunkMode::Binary).into_function()?;
         function.set_environment(self.environment()?)?;
         self.loaded.insert(script.id(), function.clone());
+        // Memory that stays is no reason to look for garbage before every run.
+        let bytes = self.lua.used_memory().saturating_sub(before);
+        self.base_bytes += bytes;
+        self.loaded_bytes += bytes;
         Ok(function)
     }
 
