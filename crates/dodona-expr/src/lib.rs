@@ -46,6 +46,7 @@ mod limits;
 mod lower;
 mod optimise;
 mod parse;
+mod plain;
 pub mod schema;
 mod scope;
 mod set;

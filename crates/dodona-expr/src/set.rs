@@ -9,6 +9,7 @@ use crate::guard::Guards;
 use crate::ir::{Id, Op, Program};
 use crate::limits::Limits;
 use crate::optimise::cost;
+use crate::plain::Plain;
 use crate::scope::Scope;
 use crate::value::Value;
 
@@ -40,6 +41,7 @@ pub struct ExprSet {
     roots: Vec<Id>,
     shared: usize,
     guards: Guards,
+    plain: Plain,
 }
 
 impl ExprSet {
@@ -51,6 +53,7 @@ impl ExprSet {
         let (program, roots, shared) = merge.finish(&roots);
         Self {
             guards: Guards::new(exprs.iter().map(|expr| &expr.program)),
+            plain: Plain::new(exprs.iter().map(|expr| &expr.program)),
             exprs,
             program,
             roots,
@@ -85,6 +88,7 @@ impl ExprSet {
             set: self,
             scope,
             machine: machine.sharing(self.shared),
+            fields: None,
         }
     }
 }
@@ -94,6 +98,8 @@ pub struct Run<'a> {
     set: &'a ExprSet,
     scope: &'a dyn Scope,
     machine: Machine<'a>,
+    /// What the plain conditions read, once one of them is asked.
+    fields: Option<Vec<Option<Value<'a>>>>,
 }
 
 impl<'a> Run<'a> {
@@ -103,6 +109,19 @@ impl<'a> Run<'a> {
     pub fn open(&self, mut tell: impl FnMut(usize)) {
         let mut tell = |index: u32| tell(index as usize);
         self.set.guards.open(self.scope, &mut tell);
+    }
+
+    /// Whether the condition with this number holds, if it is one that only compares fields with
+    /// constants: such a one neither fails nor takes long.
+    ///
+    /// # Panics
+    ///
+    /// If there is no expression with this number.
+    #[inline]
+    pub fn test_plain(&mut self, index: usize) -> Option<bool> {
+        let plain = &self.set.plain;
+        let fields = self.fields.get_or_insert_with(|| plain.fields(self.scope));
+        plain.test(index, fields)
     }
 
     /// Whether the condition with this number holds.
@@ -115,6 +134,13 @@ impl<'a> Run<'a> {
     ///
     /// If there is no expression with this number.
     pub fn test(&mut self, index: usize) -> Result<bool, Error> {
+        match self.test_plain(index) {
+            Some(answer) => Ok(answer),
+            None => self.test_in_full(index),
+        }
+    }
+
+    fn test_in_full(&mut self, index: usize) -> Result<bool, Error> {
         let expr = &self.set.exprs[index];
         self.machine.refill(expr.limits());
         match self.machine.truth(self.set.roots[index]) {

@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
+use crate::limits::Limits;
 use crate::program::{Expr, ExprKind, Program, Stmt};
 
 /// How many texts are remembered. Looking for one must cost less than making it.
@@ -15,6 +15,9 @@ const MOST: usize = 16;
 
 /// The longest text that is.
 const LONGEST: usize = 256;
+
+/// The most expressions of a template that is put together from them.
+const MOST_PARTS: usize = 8;
 
 /// Texts that were made of one context, for the next template.
 #[derive(Debug, Default)]
@@ -28,58 +31,101 @@ impl Memo {
         Self::default()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.known.is_empty()
-    }
-
-    pub(crate) fn get(&self, key: &Key) -> Option<&str> {
-        let found = self.known.iter().find(|(known, _)| known == key);
+    #[inline]
+    pub(crate) fn get(&self, key: Key) -> Option<&str> {
+        let found = self.known.iter().find(|(known, _)| *known == key);
         found.map(|(_, text)| &**text)
     }
 
-    pub(crate) fn add(&mut self, key: &Key, text: &str) {
+    pub(crate) fn add(&mut self, key: Key, text: &str) {
         if self.known.len() < MOST && text.len() <= LONGEST {
-            self.known.push((key.clone(), text.into()));
+            self.known.push((key, text.into()));
         }
     }
 }
 
-/// An expression, whichever template it stands in.
-#[derive(Debug, Clone)]
-pub(crate) struct Key {
-    hash: u64,
-    text: Arc<str>,
-}
+/// An expression, whichever template it stands in: a hash of it that is long enough to be the only
+/// one, so that no template has to be read for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key(u64, u64);
 
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.text == other.text
+impl Key {
+    fn of(text: &str) -> Self {
+        let half = |number: u8| {
+            let mut hasher = DefaultHasher::new();
+            (number, text).hash(&mut hasher);
+            hasher.finish()
+        };
+        Self(half(0), half(1))
     }
 }
 
-/// For each statement of a template its key, if it has one. Nothing where statements depend on each
-/// other.
-pub(crate) fn keys(program: &Program) -> Box<[Option<Key>]> {
-    let is_flat = |statement: &Stmt| matches!(statement, Stmt::Raw(_) | Stmt::Emit(_));
-    if !program.body.iter().all(is_flat) {
-        return Box::default();
+/// A template in which nothing depends on what was before: texts, and expressions with keys. It is
+/// laid out to be put together from a memo without a look at the program.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    /// Each expression, and the text before it.
+    parts: Box<[(Box<str>, Key)]>,
+    /// The text after the last.
+    end: Box<str>,
+    /// How long all texts are.
+    length: usize,
+}
+
+impl Outline {
+    /// Of a program, if it is one, and short.
+    pub(crate) fn of(program: &Program) -> Option<Self> {
+        let (mut parts, mut length, mut text) = (Vec::new(), 0, String::new());
+        for statement in &program.body {
+            match statement {
+                Stmt::Raw(more) => text.push_str(more),
+                Stmt::Emit(expr) => {
+                    length += text.len();
+                    parts.push((std::mem::take(&mut text).into(), key(program, expr)?));
+                }
+                _ => return None,
+            }
+        }
+        (!parts.is_empty() && parts.len() <= MOST_PARTS).then(|| Self {
+            length: length + text.len(),
+            parts: parts.into(),
+            end: text.into(),
+        })
     }
-    let key = |statement: &Stmt| match statement {
-        Stmt::Emit(expr) => key(program, expr),
-        _ => None,
-    };
-    program.body.iter().map(key).collect()
+
+    /// The keys of the expressions, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.parts.iter().map(|(_, key)| *key)
+    }
+
+    /// The whole text, if every part of it is known; nothing where one is missing, or where only a
+    /// rendering can tell what limit it reaches. (A box goes back in registers, a string does not.)
+    pub(crate) fn fill(&self, limits: &Limits, memo: &Memo) -> Option<Box<str>> {
+        let mut known = [""; MOST_PARTS];
+        let mut length = self.length;
+        for (known, (_, key)) in known.iter_mut().zip(&self.parts) {
+            *known = memo.get(*key)?;
+            length += known.len();
+        }
+        // A rendering pays one step for each statement, and one for some bytes.
+        let steps = length + 2 * MOST_PARTS + 1;
+        if length > limits.output_bytes || steps as u64 > limits.steps {
+            return None;
+        }
+        let mut text = String::with_capacity(length);
+        for ((before, _), known) in self.parts.iter().zip(known) {
+            text.push_str(before);
+            text.push_str(known);
+        }
+        text.push_str(&self.end);
+        Some(text.into_boxed_str())
+    }
 }
 
 fn key(program: &Program, expr: &Expr) -> Option<Key> {
     let mut text = String::new();
     write(program, expr, &mut text)?;
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    Some(Key {
-        hash: hasher.finish(),
-        text: text.into(),
-    })
+    Some(Key::of(&text))
 }
 
 /// Writes an expression so that different ones are different texts; nothing for those that are not

@@ -1,7 +1,7 @@
 //! Rendering: walks the program's statements.
 
 use crate::error::{Fault, Result};
-use crate::memo::{Key, Memo};
+use crate::memo::{Memo, Outline};
 use crate::meter::Meter;
 use crate::object::Object;
 use crate::program::{Apply, Block, For, Macro, Name, Program, SetBlock, Stmt, Target};
@@ -93,28 +93,31 @@ impl<'v> Run<'v> {
         Ok(self.output)
     }
 
-    /// Renders statements that do not depend on each other, each with its key if it has one.
+    /// Renders statements that do not depend on each other, and remembers their texts.
     pub(crate) fn render_with(
         mut self,
         room: usize,
-        keys: &[Option<Key>],
+        outline: &Outline,
         memo: &mut Memo,
     ) -> Result<String> {
         self.output.reserve(room.min(MOST_ROOM));
         let program = self.program;
-        for (statement, key) in program.body.iter().zip(keys) {
-            let Some(key) = key else {
-                self.statement(statement)?;
-                continue;
+        let mut keys = outline.keys();
+        for statement in &program.body {
+            let key = match statement {
+                Stmt::Emit(_) => keys.next(),
+                _ => None,
             };
-            if let Some(known) = memo.get(key) {
+            if let Some(known) = key.and_then(|key| memo.get(key)) {
                 self.meter.steps(1)?;
                 self.push(known)?;
                 continue;
             }
             let before = self.output.len();
             self.statement(statement)?;
-            memo.add(key, &self.output[before..]);
+            if let Some(key) = key {
+                memo.add(key, &self.output[before..]);
+            }
         }
         Ok(self.output)
     }

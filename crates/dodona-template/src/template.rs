@@ -6,7 +6,7 @@ use crate::error::TemplateError;
 use crate::json::to_json;
 use crate::limits::Limits;
 use crate::lower;
-use crate::memo::{self, Key, Memo};
+use crate::memo::{Memo, Outline};
 use crate::meter::Meter;
 use crate::object::Object;
 use crate::program::{Program, Stmt};
@@ -19,8 +19,8 @@ use crate::{ErrorKind, error::Fault};
 pub struct Template {
     source: Box<str>,
     program: Program,
-    /// What of it other templates may have said already.
-    keys: Box<[Option<Key>]>,
+    /// What other templates may have said already, where it is as simple as that.
+    outline: Option<Outline>,
 }
 
 impl Template {
@@ -42,7 +42,7 @@ impl Template {
         let program = shape::check(source, limits).and_then(|()| lower::compile(source));
         let program = program.map_err(|fault| fault.into_error(source))?;
         Ok(Self {
-            keys: memo::keys(&program),
+            outline: Outline::of(&program),
             program,
             source: source.into(),
         })
@@ -75,40 +75,33 @@ impl Template {
     /// # Errors
     ///
     /// As [`render`](Self::render).
+    #[inline]
     pub fn render_with(
         &self,
         context: &dyn Object,
         limits: &Limits,
         memo: &mut Memo,
     ) -> Result<String, TemplateError> {
-        if self.keys.is_empty() {
-            return self.render(context, limits);
+        let outline = self.outline.as_ref();
+        match outline.and_then(|outline| outline.fill(limits, memo)) {
+            Some(text) => Ok(text.into()),
+            None => self.render_into(context, limits, memo),
         }
-        if let Some(text) = self.said(limits, memo) {
-            return Ok(text);
-        }
-        let run = Run::new(&self.program, context, Meter::new(*limits));
-        let text = run.render_with(self.source.len(), &self.keys, memo);
-        text.map_err(|fault| fault.into_error(&self.source))
     }
 
-    /// The text, if other templates have made every part of it; nothing where one is missing, or
-    /// where only a rendering can tell what limit it reaches.
-    fn said(&self, limits: &Limits, memo: &Memo) -> Option<String> {
-        if memo.is_empty() {
-            return None;
-        }
-        let mut text = String::with_capacity(self.source.len());
-        for (statement, key) in self.program.body.iter().zip(&self.keys) {
-            text.push_str(match (statement, key) {
-                (Stmt::Raw(raw), _) => raw,
-                (_, Some(key)) => memo.get(key)?,
-                (_, None) => return None,
-            });
-        }
-        let steps = self.keys.len() + text.len();
-        let fits = text.len() <= limits.output_bytes && steps as u64 <= limits.steps;
-        fits.then_some(text)
+    /// Renders, and remembers what other templates may say too.
+    fn render_into(
+        &self,
+        context: &dyn Object,
+        limits: &Limits,
+        memo: &mut Memo,
+    ) -> Result<String, TemplateError> {
+        let Some(outline) = &self.outline else {
+            return self.render(context, limits);
+        };
+        let run = Run::new(&self.program, context, Meter::new(*limits));
+        let text = run.render_with(self.source.len(), outline, memo);
+        text.map_err(|fault| fault.into_error(&self.source))
     }
 
     /// The value of a template that is exactly one `{{ expression }}`, with its type; of any other

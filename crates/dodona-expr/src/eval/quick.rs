@@ -66,15 +66,20 @@ pub(super) fn field_with(
     // Looked at where the host has put it: moving a value that was just written costs more than
     // everything else here.
     let field = scope.field(slot);
-    let order = match (&field, constant) {
-        (Some(Value::Float(one)), Value::Float(two)) => one.partial_cmp(two),
-        (Some(Value::Int(one)), Value::Int(two)) => Some(one.cmp(two)),
-        (Some(Value::Int(one)), Value::Float(two)) => compare_int_float(*one, *two),
-        (Some(Value::Float(one)), Value::Int(two)) => {
+    compare_with(field.as_ref()?, op, constant)
+}
+
+/// A value against a constant, for numbers, texts and `None`; nothing for the rest.
+#[inline]
+pub(crate) fn compare_with(field: &Value<'_>, op: CompareOp, constant: &Value<'_>) -> Option<bool> {
+    let order = match (field, constant) {
+        (Value::Float(one), Value::Float(two)) => one.partial_cmp(two),
+        (Value::Int(one), Value::Int(two)) => Some(one.cmp(two)),
+        (Value::Int(one), Value::Float(two)) => compare_int_float(*one, *two),
+        (Value::Float(one), Value::Int(two)) => {
             compare_int_float(*two, *one).map(Ordering::reverse)
         }
-        (Some(field), constant) => return other_with(field, op, constant),
-        (None, _) => return None,
+        (field, constant) => return other_with(field, op, constant),
     };
     match op {
         CompareOp::Order(asked) => Some(order.is_some_and(|order| asked.holds(order))),

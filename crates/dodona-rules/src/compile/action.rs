@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use dodona_plugin::reading::Reading;
-use dodona_proto::{Effect, Notification};
+use dodona_proto::{Category, DeliverAt, Effect, Notification, Priority, Severity};
 use dodona_template::{Limits, Memo, Object, Template, TemplateError};
 use serde_json::{Map, Value};
 
-use crate::engine::Decision;
+use crate::engine::{Decision, Decisions};
 use crate::format::{Action, Rule, Spot, within};
 
 /// How large a text of a rule may be, and what it may cost.
@@ -15,16 +15,34 @@ const LIMITS: Limits = Limits::message();
 
 /// An action whose texts are compiled.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    /// As the file has it; its texts are the templates' sources.
-    action: Action,
-    /// Its message, value or payload.
-    pattern: Pattern,
+pub(crate) enum Prepared {
+    /// It says something.
+    Says(Manner, Template),
+    /// It keeps a value in the state.
+    Keeps { key: String, value: Pattern },
+    /// It puts an event on the bus.
+    Emits {
+        event_type: String,
+        payload: Pattern,
+    },
+}
+
+/// How something is said.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Manner {
+    Notify {
+        category: Category,
+        priority: Priority,
+        deliver_at: DeliverAt,
+    },
+    Log(Severity),
+    Deny,
+    RequireApproval,
 }
 
 /// A value with templates in the places of texts.
 #[derive(Debug)]
-enum Pattern {
+pub(crate) enum Pattern {
     Fixed(Value),
     Text(Box<Template>),
     List(Vec<Pattern>),
@@ -40,18 +58,7 @@ pub(super) fn prepare(rule: &Rule, text: &str, errors: &mut Reading<'_>) -> Opti
             found.map(|(_, spot)| spot.clone()).unwrap_or_default()
         };
         let mut compiler = Compiler { text, errors };
-        let pattern = match action {
-            Action::NotifySelf { message, .. }
-            | Action::Log { message, .. }
-            | Action::Deny { message }
-            | Action::RequireApproval { message } => compiler.text(message, &spot("message")),
-            Action::SetState { value, .. } => compiler.value(value, &spot("value")),
-            Action::EmitEvent { payload, .. } => compiler.value(payload, &spot("payload")),
-        };
-        if let Some(pattern) = pattern {
-            let action = action.clone();
-            prepared.push(Prepared { action, pattern });
-        }
+        prepared.extend(compiler.action(action, spot));
     }
     (prepared.len() == rule.actions.len()).then_some(prepared)
 }
@@ -62,9 +69,48 @@ struct Compiler<'c, 'r, 't> {
 }
 
 impl Compiler<'_, '_, '_> {
-    fn text(&mut self, source: &str, spot: &Spot) -> Option<Pattern> {
+    fn action(&mut self, action: &Action, spot: impl Fn(&str) -> Spot) -> Option<Prepared> {
+        let (manner, message) = match action {
+            Action::SetState { key, value } => {
+                let value = self.value(value, &spot("value"))?;
+                let key = key.clone();
+                return Some(Prepared::Keeps { key, value });
+            }
+            Action::EmitEvent {
+                event_type,
+                payload,
+            } => {
+                let payload = self.value(payload, &spot("payload"))?;
+                let event_type = event_type.clone();
+                return Some(Prepared::Emits {
+                    event_type,
+                    payload,
+                });
+            }
+            Action::NotifySelf {
+                message,
+                category,
+                priority,
+                deliver_at,
+            } => {
+                let manner = Manner::Notify {
+                    category: *category,
+                    priority: *priority,
+                    deliver_at: *deliver_at,
+                };
+                (manner, message)
+            }
+            Action::Log { message, level } => (Manner::Log(*level), message),
+            Action::Deny { message } => (Manner::Deny, message),
+            Action::RequireApproval { message } => (Manner::RequireApproval, message),
+        };
+        let template = self.text(message, &spot("message"))?;
+        Some(Prepared::Says(manner, template))
+    }
+
+    fn text(&mut self, source: &str, spot: &Spot) -> Option<Template> {
         match Template::compile(source, &LIMITS) {
-            Ok(template) => Some(Pattern::Text(Box::new(template))),
+            Ok(template) => Some(template),
             Err(error) => {
                 let inner = error.place.as_ref().map(|place| place.span.clone());
                 let span = self.place(source, spot, inner);
@@ -83,7 +129,7 @@ impl Compiler<'_, '_, '_> {
 
     fn value(&mut self, value: &Value, spot: &Spot) -> Option<Pattern> {
         Some(match value {
-            Value::String(source) => self.text(source, spot)?,
+            Value::String(source) => Pattern::Text(Box::new(self.text(source, spot)?)),
             Value::Array(items) => {
                 let items = items.iter().map(|item| self.value(item, spot));
                 Pattern::List(items.collect::<Option<_>>()?)
@@ -100,14 +146,6 @@ impl Compiler<'_, '_, '_> {
 }
 
 impl Pattern {
-    /// The text of a message.
-    fn render(&self, page: &dyn Object, memo: &mut Memo) -> Result<String, TemplateError> {
-        match self {
-            Self::Text(template) => template.render_with(page, &LIMITS, memo),
-            _ => Ok(String::new()),
-        }
-    }
-
     /// A value; a text that is one `{{ expression }}` has the expression's type.
     fn evaluate(&self, page: &dyn Object) -> Result<Value, TemplateError> {
         Ok(match self {
@@ -128,44 +166,56 @@ impl Pattern {
 }
 
 impl Prepared {
-    /// The action with its texts rendered.
+    /// Renders the action's texts, and adds what it comes to. It is made where it is kept: moved
+    /// from one result into another, a decision costs more than its text.
     pub(crate) fn render(
         &self,
         page: &dyn Object,
         memo: &mut Memo,
-    ) -> Result<Decision, TemplateError> {
-        let action = match &self.action {
-            Action::NotifySelf {
+        decisions: &mut Decisions,
+    ) -> Result<(), TemplateError> {
+        let effect = match self {
+            Self::Says(manner, template) => {
+                let message = template.render_with(page, &LIMITS, memo)?;
+                manner.say(message, decisions);
+                return Ok(());
+            }
+            Self::Keeps { key, value } => Effect::SetState {
+                key: key.clone(),
+                value: value.evaluate(page)?,
+            },
+            Self::Emits {
+                event_type,
+                payload,
+            } => Effect::EmitEvent {
+                event_type: event_type.clone(),
+                payload: payload.evaluate(page)?,
+            },
+        };
+        decisions.push(Decision::Effect(effect));
+        Ok(())
+    }
+}
+
+impl Manner {
+    #[inline]
+    fn say(self, message: String, decisions: &mut Decisions) {
+        match self {
+            Self::Notify {
                 category,
                 priority,
                 deliver_at,
-                ..
-            } => Action::NotifySelf {
-                message: self.pattern.render(page, memo)?,
-                category: *category,
-                priority: *priority,
-                deliver_at: *deliver_at,
-            },
-            Action::Log { level, .. } => Action::Log {
-                message: self.pattern.render(page, memo)?,
-                level: *level,
-            },
-            Action::SetState { key, .. } => Action::SetState {
-                key: key.clone(),
-                value: self.pattern.evaluate(page)?,
-            },
-            Action::EmitEvent { event_type, .. } => Action::EmitEvent {
-                event_type: event_type.clone(),
-                payload: self.pattern.evaluate(page)?,
-            },
-            Action::Deny { .. } => Action::Deny {
-                message: self.pattern.render(page, memo)?,
-            },
-            Action::RequireApproval { .. } => Action::RequireApproval {
-                message: self.pattern.render(page, memo)?,
-            },
-        };
-        Ok(Decision::from(action))
+            } => decisions.push(Decision::Effect(Effect::NotifySelf(Notification {
+                message,
+                category,
+                priority,
+                deliver_at,
+                rule: None,
+            }))),
+            Self::Log(level) => decisions.push(Decision::Effect(Effect::Log { level, message })),
+            Self::Deny => decisions.push(Decision::Deny { message }),
+            Self::RequireApproval => decisions.push(Decision::RequireApproval { message }),
+        }
     }
 }
 

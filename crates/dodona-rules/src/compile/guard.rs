@@ -4,10 +4,11 @@
 //! `if context.result.tool_name ~= "vault_search" then return false end`, or are one
 //! `return context.turn.token_usage > 0.8 and …`. Where that first comparison decides, the script
 //! says no, and nothing else of it would have been run. Taken out as an expression, it lets an event
-//! find such scripts as it finds other rules, without a run of each.
+//! find such scripts as it finds other rules, without a run of each. Of a script that is nothing but
+//! such comparisons all are taken out, and it need not run at all.
 //!
-//! It is taken out only where nobody can tell the difference: a number of the vocabulary against a
-//! constant number, or a text against a constant text, as the very first thing. Whatever is not
+//! This is done only where nobody can tell the difference: a number of the vocabulary against a
+//! constant number, or a text against a constant text, from the very first thing on. Whatever is not
 //! exactly of these forms has no guard, and always runs.
 
 use dodona_expr::{Expr, Kind};
@@ -18,37 +19,60 @@ use crate::format::Trigger;
 /// Whole numbers below this are the same in both languages.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What must be true for a script to say anything but no.
-pub(super) fn of_script(source: &str, trigger: Trigger) -> Option<Expr> {
+/// What is known of a script without running it.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// What must be true for it to say anything but no.
+    pub(super) expr: Expr,
+    /// Whether that is all it asks: where it is true, the script says yes.
+    pub(super) is_whole: bool,
+}
+
+/// What can be told of a script, if anything.
+pub(super) fn of_script(source: &str, trigger: Trigger) -> Option<Guard> {
     let mut words = Words(source);
-    let (left, op, right) = match words.next()? {
-        Word::Name("return") => {
-            let asked = comparison(&mut words)?;
-            ends_in_and(words)?;
-            asked
-        }
+    let (expression, is_whole) = match words.next()? {
+        Word::Name("return") => match terms(words, trigger) {
+            Some(terms) => (terms.join(" and "), true),
+            None => {
+                let first = comparison(&mut words)?;
+                ends_in_and(words)?;
+                (first.expression(trigger)?, false)
+            }
+        },
         Word::Name("if") => {
-            let (left, op, right) = comparison(&mut words)?;
+            let mut first = comparison(&mut words)?;
             is_early_exit(&mut words)?;
-            (left, opposite(op)?, right)
+            first.op = opposite(first.op)?;
+            (first.expression(trigger)?, false)
         }
         _ => return None,
     };
-    let schema = schema(trigger);
-    let kind = &schema.slot_type(schema.slot(&left)?)?.kind;
-    let expression = match (kind, op, right) {
-        (Kind::Int | Kind::Float, "<" | "<=" | ">" | ">=", Word::Number(number)) => {
-            let value: f64 = number.parse().ok()?;
-            (value.abs() < EXACT).then(|| format!("{left} {op} {number}"))?
+    let expr = Expr::compile(&expression, schema(trigger)).ok()?;
+    Some(Guard { expr, is_whole })
+}
+
+/// Comparisons with `and` between them, and nothing else up to the end.
+fn terms(mut words: Words<'_>, trigger: Trigger) -> Option<Vec<String>> {
+    let mut terms = Vec::new();
+    loop {
+        terms.push(comparison(&mut words)?.expression(trigger)?);
+        match words.next() {
+            Some(Word::Name("and")) => {}
+            None | Some(Word::Sign(";")) => return words.is_at_end().map(|()| terms),
+            Some(_) => return None,
         }
-        (Kind::Str, "==", Word::Text(text)) => format!("{left} == '{text}'"),
-        _ => return None,
-    };
-    Expr::compile(&expression, schema).ok()
+    }
 }
 
 /// `context.a.b > 1`.
-fn comparison<'s>(words: &mut Words<'s>) -> Option<(String, &'s str, Word<'s>)> {
+struct Comparison<'s> {
+    path: String,
+    op: &'s str,
+    right: Word<'s>,
+}
+
+fn comparison<'s>(words: &mut Words<'s>) -> Option<Comparison<'s>> {
     let Word::Name("context") = words.next()? else {
         return None;
     };
@@ -62,8 +86,28 @@ fn comparison<'s>(words: &mut Words<'s>) -> Option<(String, &'s str, Word<'s>)> 
                 path.push('.');
                 path.push_str(name);
             }
-            Word::Sign(op) => return Some((path, op, words.next()?)),
+            Word::Sign(op) => {
+                let right = words.next()?;
+                return Some(Comparison { path, op, right });
+            }
             _ => return None,
+        }
+    }
+}
+
+impl Comparison<'_> {
+    /// The same as an expression, if it means the same there and cannot fail.
+    fn expression(&self, trigger: Trigger) -> Option<String> {
+        let schema = schema(trigger);
+        let Self { path, op, right } = self;
+        let kind = &schema.slot_type(schema.slot(path)?)?.kind;
+        match (kind, *op, *right) {
+            (Kind::Int | Kind::Float, "<" | "<=" | ">" | ">=", Word::Number(number)) => {
+                let value: f64 = number.parse().ok()?;
+                (value.abs() < EXACT).then(|| format!("{path} {op} {number}"))
+            }
+            (Kind::Str, "==", Word::Text(text)) => Some(format!("{path} == '{text}'")),
+            _ => None,
         }
     }
 }
@@ -128,6 +172,7 @@ enum Word<'s> {
 
 /// The words of a source, without comments. It stops, not at the end, at what it does not know for
 /// sure: long brackets, texts with escapes or with code in them, numbers of other notations.
+#[derive(Clone, Copy)]
 struct Words<'s>(&'s str);
 
 impl<'s> Words<'s> {
@@ -189,18 +234,14 @@ impl<'s> Words<'s> {
 mod tests {
     use super::*;
 
-    fn guard(source: &str) -> Option<String> {
-        let expr = of_script(source, Trigger::OnToolComplete)?;
-        Some(expr.source().to_owned())
+    fn guard(source: &str) -> Option<(String, bool)> {
+        let guard = of_script(source, Trigger::OnToolComplete)?;
+        Some((guard.expr.source().to_owned(), guard.is_whole))
     }
 
     #[test]
     fn an_early_exit_and_a_first_term_are_taken_out() {
         for (source, expected) in [
-            (
-                "return context.turn.token_usage > 0.8",
-                "context.turn.token_usage > 0.8",
-            ),
             (
                 "return context.turn.number >= 3 and (a or b) ;",
                 "context.turn.number >= 3",
@@ -222,7 +263,37 @@ mod tests {
                 "context.result.tool_name == 'x'",
             ),
         ] {
-            assert_eq!(guard(source).as_deref(), Some(expected), "{source}");
+            assert_eq!(
+                guard(source),
+                Some((expected.to_owned(), false)),
+                "{source}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_script_of_plain_comparisons_need_not_run() {
+        for (source, expected) in [
+            (
+                "return context.turn.token_usage > 0.8",
+                "context.turn.token_usage > 0.8",
+            ),
+            (
+                "-- why\nreturn context.turn.number >= 3 and context.result.tool_name == 'a' ;",
+                "context.turn.number >= 3 and context.result.tool_name == 'a'",
+            ),
+        ] {
+            assert_eq!(guard(source), Some((expected.to_owned(), true)), "{source}");
+        }
+        for source in [
+            "return context.turn.number > 3 and context.turn.token_usage",
+            "return context.turn.number > 3 and context.result.success == true",
+            "return context.turn.number > 3 and context.turn.token_usage > 0.8 == true",
+            "return context.turn.number > 3 and context.turn.nmber > 3",
+            "return context.turn.number > 3 and context.turn.number < 9 context.log()",
+        ] {
+            let is_whole = guard(source).is_some_and(|(_, is_whole)| is_whole);
+            assert!(!is_whole, "{source}");
         }
     }
 

@@ -11,6 +11,7 @@ use dodona_proto::PluginName;
 use dodona_script::Script;
 
 pub(crate) use action::Prepared;
+use guard::Guard;
 
 use crate::Problem;
 use crate::context::schema;
@@ -43,8 +44,8 @@ pub struct CompiledRule {
     /// What it reads of an event that may be large or missing, when it is asked and when it acts.
     pub reads: Reads,
     pub(crate) condition: CompiledCondition,
-    /// What must be true for its script to say anything but no, where that is known.
-    guard: Option<Expr>,
+    /// What is known of its script without running it.
+    guard: Option<Guard>,
     pub(crate) actions: Vec<Prepared>,
 }
 
@@ -114,7 +115,15 @@ impl CompiledRule {
     /// The expression without which the rule does not fire: its condition, or what its script asks
     /// first. A script may have none.
     pub(crate) fn asked_first(&self) -> Option<&Expr> {
-        self.expression().or(self.guard.as_ref())
+        let guard = self.guard.as_ref().map(|guard| &guard.expr);
+        self.expression().or(guard)
+    }
+
+    /// The script that has to run where that expression holds: none if the expression is all there
+    /// is to ask.
+    pub(crate) fn script_to_run(&self) -> Option<&Arc<Script>> {
+        let is_known = self.guard.as_ref().is_some_and(|guard| guard.is_whole);
+        self.script().filter(|_| !is_known)
     }
 
     /// The condition.
@@ -151,7 +160,7 @@ fn standing(rule: &Rule, scope: &Scope, warnings: &mut Reading<'_>) -> (PluginNa
 struct Asked {
     condition: CompiledCondition,
     reads: Reads,
-    guard: Option<Expr>,
+    guard: Option<Guard>,
 }
 
 fn condition(

@@ -25,15 +25,22 @@ impl Default for Decisions {
 
 impl Decisions {
     /// Adds one to the end.
-    pub(super) fn push(&mut self, decision: Decision) {
-        *self = match std::mem::take(self) {
-            Self::List(none) if none.is_empty() => Self::One([decision]),
-            Self::List(mut some) => {
-                some.push(decision);
-                Self::List(some)
-            }
-            Self::One([first]) => Self::List(vec![first, decision]),
+    #[inline]
+    pub(crate) fn push(&mut self, decision: Decision) {
+        match self {
+            Self::List(none) if none.is_empty() => *self = Self::One([decision]),
+            _ => self.push_another(decision),
+        }
+    }
+
+    #[cold]
+    fn push_another(&mut self, decision: Decision) {
+        let mut list = match std::mem::take(self) {
+            Self::One([first]) => vec![first],
+            Self::List(list) => list,
         };
+        list.push(decision);
+        *self = Self::List(list);
     }
 }
 

@@ -26,10 +26,7 @@ pub fn evaluate(rule: &CompiledRule, context: &RuleContext, scripts: &Engine) ->
     match matches(rule, context, scripts) {
         Ok(Matched::No) => Outcome::default(),
         Ok(matched) => act(rule, context, matched),
-        Err(error) => Outcome {
-            error: Some(error),
-            ..Outcome::default()
-        },
+        Err(error) => Outcome::failed(error),
     }
 }
 
@@ -81,54 +78,53 @@ pub(super) fn failed(message: String) -> EvalError {
 
 /// What a rule does whose condition holds.
 pub fn act(rule: &CompiledRule, context: &RuleContext, matched: Matched) -> Outcome {
-    act_with(rule, context, matched, &mut Memo::new())
+    let mut outcome = Outcome::default();
+    act_with(rule, context, matched, &mut Memo::new(), &mut outcome);
+    outcome
 }
 
-/// The same, with what other rules made of the same context.
+/// The same, with what other rules made of the same context; into an outcome that is empty.
+#[inline]
 pub(super) fn act_with(
     rule: &CompiledRule,
     context: &RuleContext,
     matched: Matched,
     memo: &mut Memo,
-) -> Outcome {
-    let mut outcome = Outcome {
-        fired: matched.holds(),
-        ..Outcome::default()
-    };
+    outcome: &mut Outcome,
+) {
     match matched {
         Matched::No => {}
         Matched::Yes => {
+            outcome.fired = true;
             let page = Page(context);
             for (index, action) in rule.actions.iter().enumerate() {
-                let made = match guarded(|| action.render(&page, memo)) {
-                    Some(made) => made.map_err(|error| error.to_string()),
-                    None => Err(PANICKED.to_owned()),
-                };
-                outcome.add(index, made);
+                match guarded(|| action.render(&page, memo, &mut outcome.decisions)) {
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => outcome.action_failed(index, error.to_string()),
+                    None => outcome.action_failed(index, PANICKED.to_owned()),
+                }
             }
         }
         // What a script says is data: it is not rendered.
         Matched::Actions(tables) => {
+            outcome.fired = true;
             for (index, table) in tables.into_iter().enumerate() {
-                outcome.add(index, from_script(rule, table));
+                match from_script(rule, table) {
+                    Ok(decision) => outcome.decisions.push(decision),
+                    Err(message) => outcome.action_failed(index, message),
+                }
             }
         }
     }
-    outcome
 }
 
 impl Outcome {
-    /// Adds what became of an action. One that failed keeps no other from being done.
-    fn add(&mut self, index: usize, made: Result<Decision, String>) {
-        match made {
-            Ok(decision) => self.decisions.push(decision),
-            Err(message) => {
-                self.error.get_or_insert(EvalError {
-                    stage: Stage::Action(index),
-                    message,
-                });
-            }
-        }
+    /// Notes what went wrong in an action. It keeps no other from being done.
+    #[cold]
+    fn action_failed(&mut self, index: usize, message: String) {
+        let stage = Stage::Action(index);
+        self.error
+            .get_or_insert_with(|| Box::new(EvalError { stage, message }));
     }
 }
 
@@ -136,7 +132,8 @@ fn from_script(rule: &CompiledRule, table: Value) -> Result<Decision, String> {
     Action::from_script(table, rule.rule.trigger).map(Decision::from)
 }
 
-const PANICKED: &str = "it panicked";
+/// What is said of a rule that panicked.
+pub(super) const PANICKED: &str = "it panicked";
 
 /// Nothing in here panics as far as we know; if it does, it is this rule's failure alone.
 pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {

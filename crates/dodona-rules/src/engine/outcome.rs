@@ -16,12 +16,22 @@ pub struct Outcome {
     pub fired: bool,
     /// What it decided, in order. Of several actions, one that fails keeps no other from it.
     pub decisions: Decisions,
-    /// The first thing that went wrong.
+    /// The first thing that went wrong. It seldom does, so that most outcomes have no room for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<EvalError>,
+    pub error: Option<Box<EvalError>>,
     /// What kept it from acting although its condition holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<Suppressed>,
+}
+
+impl Outcome {
+    /// It went wrong.
+    pub(crate) fn failed(error: EvalError) -> Self {
+        Self {
+            error: Some(Box::new(error)),
+            ..Self::default()
+        }
+    }
 }
 
 /// Something a rule decided, with its texts rendered.

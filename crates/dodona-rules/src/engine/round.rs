@@ -7,7 +7,7 @@ use dodona_expr::Run;
 use dodona_script::{Engine, Script, Session};
 use dodona_template::Memo;
 
-use super::evaluate::{act_with, failed, guarded, run_script, session};
+use super::evaluate::{PANICKED, act_with, failed, guarded, run_script, session};
 use super::limiter::Limiter;
 use super::outcome::{EvalError, Matched, Outcome};
 use super::places::Places;
@@ -102,14 +102,24 @@ impl Round<'_> {
 
 impl Asking<'_> {
     fn ask(&mut self, entry: &Entry) {
-        if let Some(script) = entry.rule.script() {
+        if let Some(script) = &entry.script {
             return self.ask_script(entry, script);
         }
         let Some(index) = entry.expression else {
             return;
         };
-        let matched = test(&mut self.runs[entry.plugin], index);
-        if matched != Ok(Matched::No) && !(self.round.is_off)(&entry.rule) {
+        let run = &mut self.runs[entry.plugin];
+        let matched = match run.test_plain(index) {
+            Some(false) => return,
+            Some(true) => Ok(Matched::Yes),
+            None => match guarded(|| run.test(index)) {
+                Some(Ok(false)) => return,
+                Some(Ok(true)) => Ok(Matched::Yes),
+                Some(Err(error)) => Err(failed(error.to_string())),
+                None => Err(failed(PANICKED.to_owned())),
+            },
+        };
+        if !(self.round.is_off)(&entry.rule) {
             self.answer(entry, matched);
         }
     }
@@ -150,46 +160,37 @@ impl Asking<'_> {
 
     /// Notes what a rule says whose condition holds or failed.
     fn answer(&mut self, entry: &Entry, matched: Result<Matched, EvalError>) {
-        let context = &self.round.contexts[entry.plugin];
-        let outcome = match matched {
-            Ok(matched) => match self.round.limiter.admit(&entry.rule, context.facts()) {
-                Ok(()) => act_with(&entry.rule, context, matched, &mut self.memos[entry.plugin]),
-                Err(suppressed) => Outcome {
-                    suppressed: Some(suppressed),
-                    ..Outcome::default()
-                },
-            },
-            Err(error) => Outcome {
-                error: Some(error),
-                ..Outcome::default()
-            },
-        };
         self.answers.push(Answer {
             rule: Arc::clone(&entry.rule),
-            outcome,
+            outcome: Outcome::default(),
             elapsed: Duration::ZERO,
         });
+        let Some(Answer { outcome, .. }) = self.answers.last_mut() else {
+            return;
+        };
+        let context = &self.round.contexts[entry.plugin];
+        match matched {
+            Ok(matched) => match self.round.limiter.admit(&entry.rule, context.facts()) {
+                Ok(()) => {
+                    let memo = &mut self.memos[entry.plugin];
+                    act_with(&entry.rule, context, matched, memo, outcome);
+                }
+                Err(suppressed) => outcome.suppressed = Some(suppressed),
+            },
+            Err(error) => outcome.error = Some(Box::new(error)),
+        }
     }
 
     /// What all of them said, each with its time.
     fn finish(self) -> Vec<Answer> {
         let mut answers = self.answers;
         let together = self.began.elapsed().saturating_sub(self.in_scripts);
-        let is_expression = |answer: &&mut Answer| answer.rule.expression().is_some();
+        let is_expression = |answer: &&mut Answer| answer.rule.script_to_run().is_none();
         let asked = answers.iter_mut().filter(is_expression).count();
         let part = together / u32::try_from(asked.max(1)).unwrap_or(u32::MAX);
         for answer in answers.iter_mut().filter(is_expression) {
             answer.elapsed = part;
         }
         answers
-    }
-}
-
-fn test(run: &mut Run<'_>, index: usize) -> Result<Matched, EvalError> {
-    match guarded(|| run.test(index)) {
-        Some(Ok(true)) => Ok(Matched::Yes),
-        Some(Ok(false)) => Ok(Matched::No),
-        Some(Err(error)) => Err(failed(error.to_string())),
-        None => Err(failed("it panicked".to_owned())),
     }
 }

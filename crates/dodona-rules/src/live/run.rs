@@ -198,10 +198,8 @@ impl Live {
                 continue;
             };
             if let Err(error) = self.host.set_state(&owner, key, value.clone()).await {
-                failed.get_or_insert(EvalError {
-                    stage: Stage::Action(index),
-                    message: error.to_string(),
-                });
+                let (stage, message) = (Stage::Action(index), error.to_string());
+                failed.get_or_insert_with(|| Box::new(EvalError { stage, message }));
             }
         }
         let error = &mut answer.outcome.error;
@@ -285,13 +283,10 @@ impl Whose {
 fn all_failed(rules: &TriggerRules, error: &CallError) -> Vec<Answer> {
     let failed = |rule: &Arc<crate::CompiledRule>| Answer {
         rule: Arc::clone(rule),
-        outcome: Outcome {
-            error: Some(EvalError {
-                stage: Stage::Condition,
-                message: format!("the state cannot be read: {error}"),
-            }),
-            ..Outcome::default()
-        },
+        outcome: Outcome::failed(EvalError {
+            stage: Stage::Condition,
+            message: format!("the state cannot be read: {error}"),
+        }),
         elapsed: std::time::Duration::ZERO,
     };
     rules.rules().map(failed).collect()

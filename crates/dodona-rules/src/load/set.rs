@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use dodona_expr::{Expr, ExprSet};
 use dodona_proto::PluginName;
+use dodona_script::Script;
 use jiff::Timestamp;
 
 use crate::compile::CompiledRule;
@@ -58,9 +59,11 @@ pub(crate) struct Entry {
     pub(crate) rule: Arc<CompiledRule>,
     /// Which of the plugins.
     pub(crate) plugin: usize,
-    /// Which of the plugin's expressions is its condition, or what its script asks first; none for
-    /// a script that always runs.
+    /// Which of the plugin's expressions is its condition, or what its script asks first or asks at
+    /// all; none for a script that always runs.
     pub(crate) expression: Option<usize>,
+    /// The script that has to run where that holds.
+    pub(crate) script: Option<Arc<Script>>,
     /// How often it was left out because the user had switched it off, since somebody took note.
     left_out: AtomicU64,
 }
@@ -114,6 +117,7 @@ impl TriggerRules {
                 counts[plugin] - 1
             });
             Entry {
+                script: rule.script_to_run().cloned(),
                 rule,
                 plugin,
                 expression,
@@ -135,7 +139,7 @@ impl TriggerRules {
         let plugins: Vec<PluginRules> = plugins.collect();
         let always = entries.iter().enumerate();
         let always = always.filter(|(_, entry)| entry.expression.is_none());
-        let is_script = |entry: &Entry| entry.rule.script().is_some();
+        let is_script = |entry: &Entry| entry.script.is_some();
         let sets_state = |entry: &Entry| {
             let mut actions = entry.rule.rule.actions.iter();
             is_script(entry) || actions.any(|action| action.kind() == ActionKind::SetState)
@@ -176,7 +180,7 @@ impl TriggerRules {
         &self.plugins
     }
 
-    /// Whether one of the conditions is a script, and so blocks its thread.
+    /// Whether one of the conditions is a script that may have to run, and so blocks its thread.
     pub fn has_scripts(&self) -> bool {
         self.has_scripts
     }
