@@ -30,6 +30,8 @@ use tokio::runtime::Runtime;
 /// Items of the long stream.
 const ITEMS: u64 = 100_000;
 
+dodona_testkit::allocate_as_shipped!();
+
 fn main() -> Result<()> {
     // Cargo and others pass arguments of their own; those are not ours to refuse.
     let asked = |option: &str| std::env::args().any(|argument| argument == option);

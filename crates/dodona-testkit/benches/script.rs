@@ -44,6 +44,8 @@ const COUNT: &str = "
     return { type = 'notify_self', message = failed .. ' calls failed' }";
 const LOOP: &str = "local n = 0 for i = 1, 10000 do n = n + i % 7 end return n > 0";
 
+dodona_testkit::allocate_as_shipped!();
+
 fn main() -> Result<()> {
     // Cargo and others pass arguments of their own; those are not ours to refuse.
     let asked = |option: &str| std::env::args().any(|argument| argument == option);

@@ -35,6 +35,8 @@ const END: usize = 100;
 /// How many rules are asked. Every tenth says something to the log.
 const RULES: usize = 100;
 
+dodona_testkit::allocate_as_shipped!();
+
 fn main() -> Result<()> {
     // Cargo and others pass arguments of their own; those are not ours to refuse.
     let asked = |option: &str| std::env::args().any(|argument| argument == option);

@@ -32,6 +32,8 @@ const ITEMS: u64 = 100_000;
 /// Calls at once.
 const AT_ONCE: u64 = 64;
 
+dodona_testkit::allocate_as_shipped!();
+
 fn main() -> Result<()> {
     // Cargo and others pass arguments of their own; those are not ours to refuse.
     let asked = |option: &str| std::env::args().any(|argument| argument == option);

@@ -50,6 +50,8 @@ mod target;
 pub use alone::is_alone;
 pub use chance::Chance;
 pub use hub::{HubBuilder, TestHub, principal};
+#[doc(hidden)]
+pub use mimalloc::MiMalloc;
 pub use node::Node;
 pub use peer::Peer;
 pub use python::{Lines, Python};
@@ -57,3 +59,12 @@ pub use python::{Lines, Python};
 pub use rusqlite;
 pub use stream::{assert_well_formed, fault, fingerprint};
 pub use target::target_directory;
+
+/// Gives a bench the allocator of the binary that ships, for us and for its peers alike.
+#[macro_export]
+macro_rules! allocate_as_shipped {
+    () => {
+        #[global_allocator]
+        static ALLOCATOR: $crate::MiMalloc = $crate::MiMalloc;
+    };
+}

@@ -30,6 +30,10 @@ mod shell;
 
 use std::process::ExitCode;
 
+/// An agent server makes and drops small texts all the time; see `docs/decisions/0013`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     if let Some(server) = plugins::guarded_command() {
         return dodona_extern::mcp::run_guard(server);
