@@ -72,6 +72,13 @@ pub(super) fn field_with(
 /// A value against a constant, for numbers, texts and `None`; nothing for the rest.
 #[inline]
 pub(crate) fn compare_with(field: &Value<'_>, op: CompareOp, constant: &Value<'_>) -> Option<bool> {
+    if let CompareOp::Order(asked) = op {
+        match (field, constant) {
+            (Value::Float(one), Value::Float(two)) => return Some(asked.of(one, two)),
+            (Value::Int(one), Value::Int(two)) => return Some(asked.of(one, two)),
+            _ => {}
+        }
+    }
     let order = match (field, constant) {
         (Value::Float(one), Value::Float(two)) => one.partial_cmp(two),
         (Value::Int(one), Value::Int(two)) => Some(one.cmp(two)),

@@ -165,6 +165,17 @@ impl Asked {
             Self::GreaterEqual => order.is_ge(),
         }
     }
+
+    /// Whether it holds of two numbers of one type.
+    #[inline]
+    pub(crate) fn of<T: PartialOrd>(self, one: &T, two: &T) -> bool {
+        match self {
+            Self::Less => one < two,
+            Self::LessEqual => one <= two,
+            Self::Greater => one > two,
+            Self::GreaterEqual => one >= two,
+        }
+    }
 }
 
 /// `<`, `<=`, `>`, `>=`.

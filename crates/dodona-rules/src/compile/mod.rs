@@ -31,6 +31,8 @@ pub struct Origin {
 /// A rule that can be evaluated many times, from many threads.
 #[derive(Debug)]
 pub struct CompiledRule {
+    // First, and so next to the counter that whoever answers with the rule has to touch.
+    pub(crate) actions: Vec<Prepared>,
     /// As its file has it.
     pub rule: Rule,
     /// Its name everywhere.
@@ -46,7 +48,6 @@ pub struct CompiledRule {
     pub(crate) condition: CompiledCondition,
     /// What is known of its script without running it.
     guard: Option<Guard>,
-    pub(crate) actions: Vec<Prepared>,
 }
 
 /// A condition, compiled.

@@ -3,7 +3,6 @@
 /// Places, taken out in order however they were put in.
 pub(super) struct Places {
     words: Vec<u64>,
-    count: usize,
 }
 
 impl Places {
@@ -11,31 +10,31 @@ impl Places {
     pub(super) fn of(places: usize) -> Self {
         Self {
             words: vec![0; places.div_ceil(64)],
-            count: 0,
         }
     }
 
-    /// Puts one in that was not.
+    /// Puts one in.
+    #[inline]
     pub(super) fn add(&mut self, place: usize) {
         self.words[place / 64] |= 1 << (place % 64);
-        self.count += 1;
     }
 
-    /// How many were put in.
+    /// How many are in it.
     pub(super) fn len(&self) -> usize {
-        self.count
+        let counts = self.words.iter().map(|word| word.count_ones() as usize);
+        counts.sum()
     }
 
-    /// The lowest first.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, word)| {
+    /// Takes note of each, the lowest first.
+    #[inline]
+    pub(super) fn in_order(&self, mut note: impl FnMut(usize)) {
+        for (at, word) in self.words.iter().enumerate() {
             let mut left = *word;
-            std::iter::from_fn(move || {
-                let lowest = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            while left != 0 {
+                note(at * 64 + left.trailing_zeros() as usize);
                 left &= left - 1;
-                Some(at * 64 + lowest)
-            })
-        })
+            }
+        }
     }
 }
 
@@ -49,9 +48,10 @@ mod tests {
         for place in [199, 0, 63, 64, 5, 128] {
             places.add(place);
         }
-        let taken: Vec<usize> = places.in_order().collect();
+        let mut taken = Vec::new();
+        places.in_order(|place| taken.push(place));
         assert_eq!(taken, [0, 5, 63, 64, 128, 199]);
         assert_eq!(places.len(), 6);
-        assert_eq!(Places::of(0).in_order().count(), 0);
+        Places::of(0).in_order(|place| panic!("{place} was not put in"));
     }
 }

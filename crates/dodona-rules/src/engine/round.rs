@@ -60,6 +60,8 @@ struct Asking<'r> {
     answers: Vec<Answer>,
     began: Instant,
     in_scripts: Duration,
+    /// Which of the answers are those of scripts, and how long each took.
+    of_scripts: Vec<(usize, Duration)>,
 }
 
 impl Round<'_> {
@@ -80,10 +82,9 @@ impl Round<'_> {
             answers: Vec::with_capacity(open.len().min(ROOM)),
             began: Instant::now(),
             in_scripts: Duration::ZERO,
+            of_scripts: Vec::new(),
         };
-        for place in open.in_order() {
-            asking.ask(&self.rules.entries()[place]);
-        }
+        open.in_order(|place| asking.ask(&self.rules.entries()[place]));
         asking.finish()
     }
 
@@ -136,9 +137,8 @@ impl Asking<'_> {
         }
         let elapsed = began.elapsed();
         self.in_scripts += elapsed;
-        for answer in &mut self.answers[answered..] {
-            answer.elapsed = elapsed;
-        }
+        let new = answered..self.answers.len();
+        self.of_scripts.extend(new.map(|answer| (answer, elapsed)));
     }
 
     fn script(
@@ -185,11 +185,13 @@ impl Asking<'_> {
     fn finish(self) -> Vec<Answer> {
         let mut answers = self.answers;
         let together = self.began.elapsed().saturating_sub(self.in_scripts);
-        let is_expression = |answer: &&mut Answer| answer.rule.script_to_run().is_none();
-        let asked = answers.iter_mut().filter(is_expression).count();
+        let asked = answers.len() - self.of_scripts.len();
         let part = together / u32::try_from(asked.max(1)).unwrap_or(u32::MAX);
-        for answer in answers.iter_mut().filter(is_expression) {
+        for answer in &mut answers {
             answer.elapsed = part;
+        }
+        for (answer, elapsed) in self.of_scripts {
+            answers[answer].elapsed = elapsed;
         }
         answers
     }
