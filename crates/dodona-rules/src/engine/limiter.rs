@@ -72,7 +72,7 @@ impl Limiter {
     /// With what keeps it from acting.
     pub fn admit(&self, rule: &CompiledRule, facts: &Facts) -> Result<(), Suppressed> {
         let limits = &rule.rule.limits;
-        if limits.cooldown.is_none() && limits.once_per.is_none() {
+        if !limits.keep_from_acting() {
             return Ok(());
         }
         let mut places = self.places();

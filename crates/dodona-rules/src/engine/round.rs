@@ -9,7 +9,7 @@ use dodona_template::Memo;
 
 use super::evaluate::{PANICKED, act_with, failed, guarded, run_script, session};
 use super::limiter::Limiter;
-use super::outcome::{EvalError, Matched, Outcome};
+use super::outcome::{EvalError, Matched, Outcome, Suppressed};
 use super::places::Places;
 use crate::compile::CompiledRule;
 use crate::context::RuleContext;
@@ -86,6 +86,15 @@ impl Round<'_> {
         };
         open.in_order(|place| asking.ask(&self.rules.entries()[place]));
         asking.finish()
+    }
+
+    /// Whether a rule whose condition holds may act.
+    #[inline]
+    fn admit(&self, entry: &Entry, context: &RuleContext) -> Result<(), Suppressed> {
+        match entry.is_limited {
+            true => self.limiter.admit(&entry.rule, context.facts()),
+            false => Ok(()),
+        }
     }
 
     /// The rules that are worth asking: those whose conditions may hold or fail.
@@ -170,7 +179,7 @@ impl Asking<'_> {
         };
         let context = &self.round.contexts[entry.plugin];
         match matched {
-            Ok(matched) => match self.round.limiter.admit(&entry.rule, context.facts()) {
+            Ok(matched) => match self.round.admit(entry, context) {
                 Ok(()) => {
                     let memo = &mut self.memos[entry.plugin];
                     act_with(&entry.rule, context, matched, memo, outcome);

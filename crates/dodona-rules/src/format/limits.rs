@@ -25,6 +25,13 @@ pub struct Limits {
     pub on_error: OnError,
 }
 
+impl Limits {
+    /// Whether what the rule did before may keep it from acting.
+    pub(crate) fn keep_from_acting(&self) -> bool {
+        self.cooldown.is_some() || self.once_per.is_some()
+    }
+}
+
 /// How long a rule stays silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cooldown {

@@ -64,6 +64,8 @@ pub(crate) struct Entry {
     pub(crate) expression: Option<usize>,
     /// The script that has to run where that holds.
     pub(crate) script: Option<Arc<Script>>,
+    /// Whether what it did before may keep it from acting.
+    pub(crate) is_limited: bool,
     /// How often it was left out because the user had switched it off, since somebody took note.
     left_out: AtomicU64,
 }
@@ -118,6 +120,7 @@ impl TriggerRules {
             });
             Entry {
                 script: rule.script_to_run().cloned(),
+                is_limited: rule.rule.limits.keep_from_acting(),
                 rule,
                 plugin,
                 expression,
