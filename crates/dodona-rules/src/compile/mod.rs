@@ -120,11 +120,9 @@ impl CompiledRule {
         self.expression().or(guard)
     }
 
-    /// The script that has to run where that expression holds: none if the expression is all there
-    /// is to ask.
-    pub(crate) fn script_to_run(&self) -> Option<&Arc<Script>> {
-        let is_known = self.guard.as_ref().is_some_and(|guard| guard.is_whole);
-        self.script().filter(|_| !is_known)
+    /// Whether that expression is all that its script asks.
+    pub(crate) fn is_told_by_expression(&self) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.is_whole)
     }
 
     /// The condition.

@@ -112,7 +112,8 @@ impl Round<'_> {
 
 impl Asking<'_> {
     fn ask(&mut self, entry: &Entry) {
-        if let Some(script) = &entry.script {
+        let script = entry.script.as_ref();
+        if let Some(script) = script.filter(|_| !entry.is_told) {
             return self.ask_script(entry, script);
         }
         let Some(index) = entry.expression else {
@@ -122,11 +123,15 @@ impl Asking<'_> {
         let matched = match run.test_plain(index) {
             Some(false) => return,
             Some(true) => Ok(Matched::Yes),
-            None => match guarded(|| run.test(index)) {
-                Some(Ok(false)) => return,
-                Some(Ok(true)) => Ok(Matched::Yes),
-                Some(Err(error)) => Err(failed(error.to_string())),
-                None => Err(failed(PANICKED.to_owned())),
+            None => match script {
+                // What goes wrong in a script is told in its own words.
+                Some(script) => return self.ask_script(entry, script),
+                None => match guarded(|| run.test(index)) {
+                    Some(Ok(false)) => return,
+                    Some(Ok(true)) => Ok(Matched::Yes),
+                    Some(Err(error)) => Err(failed(error.to_string())),
+                    None => Err(failed(PANICKED.to_owned())),
+                },
             },
         };
         if !(self.round.is_off)(&entry.rule) {

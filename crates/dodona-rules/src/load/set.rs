@@ -62,8 +62,10 @@ pub(crate) struct Entry {
     /// Which of the plugin's expressions is its condition, or what its script asks first or asks at
     /// all; none for a script that always runs.
     pub(crate) expression: Option<usize>,
-    /// The script that has to run where that holds.
+    /// Its script.
     pub(crate) script: Option<Arc<Script>>,
+    /// Whether the expression is all that the script asks: it runs only where that cannot be told.
+    pub(crate) is_told: bool,
     /// Whether what it did before may keep it from acting.
     pub(crate) is_limited: bool,
     /// How often it was left out because the user had switched it off, since somebody took note.
@@ -119,7 +121,8 @@ impl TriggerRules {
                 counts[plugin] - 1
             });
             Entry {
-                script: rule.script_to_run().cloned(),
+                script: rule.script().cloned(),
+                is_told: rule.is_told_by_expression(),
                 is_limited: rule.rule.limits.keep_from_acting(),
                 rule,
                 plugin,
