@@ -234,6 +234,18 @@ fn an_object_of_the_context_is_the_one_of_this_run() {
     assert_eq!(gone.unwrap(), json!(true));
 }
 
+#[test]
+fn more_scripts_than_a_machine_keeps_loaded_all_run() {
+    let engine = Engine::new(1);
+    let mut session = engine.session(Arc::new(json!({})), Arc::default());
+    let compile = |n: i32| Script::compile(&format!("return {n}"), "a").unwrap();
+    let scripts: Vec<Script> = (0..2_100).map(compile).collect();
+    for (script, n) in scripts.iter().zip(0..).chain([(&scripts[0], 0)]) {
+        let told = session.evaluate(script, &generous());
+        assert_eq!(told.unwrap(), json!(n));
+    }
+}
+
 /// A context with an object of the program around in it.
 struct Wrapped(Value);
 

@@ -259,6 +259,9 @@ fn templates_of_one_context_share_what_they_say_and_nothing_else() {
         "{{ missing }} {{ n if x else 1 }} {{ [n, x] }} {{ \"s\" }}",
         "{% set n = 9 %}{{ n }} {{ (x * 100) | int }}",
         "{% for n in [1, 2] %}{{ n }}{% endfor %}{{ n }}",
+        // One more than is put together from what is known.
+        "{{ n }}{{ n }}{{ n }}{{ n }}{{ n }}{{ n }}{{ n }}{{ n }}{{ x }} end",
+        "{{ n }}{{ n }}{{ n }}{{ n }}{{ n }}{{ n }}{{ n }}{{ x }} end",
         "no expression",
         "",
     ];
