@@ -275,3 +275,30 @@ test("nothing moves while an answer streams in", async ({ app, model }) => {
   const shifts = (await app.page.evaluate("window.shifts")) as number[];
   expect(shifts.reduce((sum, value) => sum + value, 0)).toBeLessThan(0.02);
 });
+
+test("another agent can be asked, and its conversation says so", async ({ app, model, server }) => {
+  await server.call("agent.define", {
+    agent_id: "scout",
+    description: "Finds things in code.",
+    system_prompt: "You are {{ agent }}.",
+    allowed_tools: ["code_search"],
+    replace: true,
+  });
+  let seen = "";
+  model.says((request) => {
+    seen = JSON.stringify(request);
+    return [{ text: "Found it." }];
+  });
+  await app.open("#/ask");
+  await app.page.getByLabel("Agent").selectOption("scout");
+  await app.page.getByRole("textbox", { name: "Question" }).fill("Where is it?");
+  await app.page.keyboard.press("Enter");
+  await expect(latest(app).getByText("Found it.")).toBeVisible();
+  expect(seen).toContain("You are scout.");
+  // It belongs to that agent from now on, and both the list and the composer say so.
+  await expect(app.page.getByLabel("Agent")).toBeHidden();
+  await expect(app.page.getByTitle("This conversation belongs to the agent scout")).toBeVisible();
+  const list = app.page.getByRole("complementary", { name: "Conversations" });
+  await expect(list.getByText("scout ·")).toBeVisible();
+  expect(await app.findings()).toEqual([]);
+});

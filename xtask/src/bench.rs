@@ -15,9 +15,10 @@ const HELP: &str = "\
 Runs the speed tables. Numbers are ratios between peers of the same run; the load of the machine
 is printed around them because a busy machine makes even ratios drift.
 
-Usage: cargo xtask bench [NAME…] [-- ARGUMENTS…]
+Usage: cargo xtask bench [--profile PROFILE] [NAME…] [-- ARGUMENTS…]
 
   NAME…          only these benches
+  --profile      build with this profile, default `dist`: what packages contain
   -- ARGUMENTS…  passed on to each bench
   --list         name the benches
   --help         this text";
@@ -27,6 +28,7 @@ enum Request {
     Help,
     List,
     Run {
+        profile: String,
         names: Vec<String>,
         passed_on: Vec<String>,
     },
@@ -36,18 +38,27 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match parse(arguments)? {
         Request::Help => println!("{HELP}"),
         Request::List => benches()?.iter().for_each(|name| println!("{name}")),
-        Request::Run { names, passed_on } => measure(&chosen(benches()?, names)?, &passed_on)?,
+        Request::Run {
+            profile,
+            names,
+            passed_on,
+        } => measure(&profile, &chosen(benches()?, names)?, &passed_on)?,
     }
     Ok(())
 }
 
 fn parse(arguments: &[String]) -> Result<Request> {
     let mut names = Vec::new();
+    let mut profile = "dist".to_owned();
     let mut rest = arguments.iter();
-    for argument in rest.by_ref() {
+    while let Some(argument) = rest.next() {
         match argument.as_str() {
             "-h" | "--help" => return Ok(Request::Help),
             "--list" => return Ok(Request::List),
+            "--profile" => match rest.next() {
+                Some(name) => profile = name.clone(),
+                None => bail!("`--profile` needs a name, for example `--profile release`"),
+            },
             "--" => break,
             option if option.starts_with('-') => {
                 bail!("unknown option `{option}`; options for the benches go after `--`")
@@ -56,6 +67,7 @@ fn parse(arguments: &[String]) -> Result<Request> {
         }
     }
     Ok(Request::Run {
+        profile,
         names,
         passed_on: rest.cloned().collect(),
     })
@@ -91,23 +103,23 @@ fn chosen(all: Vec<String>, names: Vec<String>) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn measure(names: &[String], passed_on: &[String]) -> Result<()> {
+fn measure(profile: &str, names: &[String], passed_on: &[String]) -> Result<()> {
     // Built first, so that the load printed below is not our own compiler's alone.
-    process::run(bench_command(names).arg("--no-run"))?;
+    process::run(bench_command(profile, names).arg("--no-run"))?;
     let cores = available_parallelism().map_or("unknown".to_owned(), |cores| cores.to_string());
     println!(
         "{}",
         process::output(process::command("rustc").arg("--version"))?.trim()
     );
-    println!("cores {cores}, load before {}", load());
-    process::run(bench_command(names).arg("--").args(passed_on))?;
+    println!("profile {profile}, cores {cores}, load before {}", load());
+    process::run(bench_command(profile, names).arg("--").args(passed_on))?;
     println!("load after {}", load());
     Ok(())
 }
 
 /// Each bench is named: a bare `cargo bench` would also run the unit tests of the crate.
-fn bench_command(names: &[String]) -> Command {
-    let mut command = process::cargo(&["bench", "--package", PACKAGE]);
+fn bench_command(profile: &str, names: &[String]) -> Command {
+    let mut command = process::cargo(&["bench", "--profile", profile, "--package", PACKAGE]);
     for name in names {
         command.args(["--bench", name]);
     }
@@ -137,6 +149,7 @@ mod tests {
     fn what_follows_two_dashes_is_for_the_benches() {
         let request = parse(&strings(&["journal", "--", "--list", "quick"])).unwrap();
         let expected = Request::Run {
+            profile: "dist".to_owned(),
             names: strings(&["journal"]),
             passed_on: strings(&["--list", "quick"]),
         };

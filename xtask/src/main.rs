@@ -1,10 +1,11 @@
-//! The tasks of a contributor: `cargo xtask test`, `tidy`, `bench` and `fuzz`.
+//! The tasks of a contributor: `cargo xtask test`, `tidy`, `bench`, `fuzz` and `dist`.
 //!
 //! A plain program instead of scripts, so that the tasks run wherever the workspace builds and are
 //! themselves compiled, linted and tested. Its dependencies are few on purpose: every fresh
 //! checkout pays for them before the first check runs.
 
 mod bench;
+mod dist;
 mod fuzz;
 mod metadata;
 mod process;
@@ -25,6 +26,7 @@ Tasks:
   tidy    the house rules that no compiler checks
   bench   the speed tables, as ratios measured in one run
   fuzz    texts that nobody thought of, for the parsers and the small languages
+  dist    the packages of a release, from one build of the program
 
 `cargo xtask <TASK> --help` says more about each.";
 
@@ -51,6 +53,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "tidy" => tidy::run(rest),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "dist" => dist::run(rest),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())

@@ -47,7 +47,9 @@ pub(crate) enum TargetKind {
     Library,
     Binary,
     Bench,
-    /// Tests, examples and build scripts.
+    /// An integration test.
+    Test,
+    /// Examples and build scripts.
     Other,
 }
 
@@ -133,6 +135,7 @@ fn target_kind(kinds: &Value) -> TargetKind {
         Some("lib" | "proc-macro") => TargetKind::Library,
         Some("bin") => TargetKind::Binary,
         Some("bench") => TargetKind::Bench,
+        Some("test") => TargetKind::Test,
         _ => TargetKind::Other,
     }
 }

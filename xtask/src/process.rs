@@ -19,6 +19,16 @@ pub(crate) fn workspace_root() -> PathBuf {
         .to_owned()
 }
 
+/// The folder that cargo builds into.
+pub(crate) fn target_folder() -> PathBuf {
+    // Cargo starts us from `<target>/<profile>/xtask`.
+    let program = env::current_exe().unwrap_or_default();
+    match program.ancestors().nth(2) {
+        Some(target) if target.is_dir() => target.to_owned(),
+        _ => workspace_root().join("target"),
+    }
+}
+
 /// A command that starts in the workspace root and can never wait for someone to type.
 pub(crate) fn command(program: &str) -> Command {
     let mut command = Command::new(program);
@@ -70,7 +80,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 }
 
 /// The command as one would type it: cargo by its name and not by its path.
-fn display(command: &Command) -> String {
+pub(crate) fn display(command: &Command) -> String {
     let mut shown = String::new();
     for (name, value) in command.get_envs() {
         if let Some(value) = value {

@@ -1,10 +1,12 @@
 //! What the agent's methods share.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_llm::{Model, Models};
+use dodona_plugin::store::Redactor;
 use dodona_plugin::{
     CallError, ErrorCode, EventBus, EventHistory, HookHost, PluginContext, TrustHost,
 };
@@ -24,6 +26,8 @@ pub struct AgentOptions {
     pub prompts: Option<PathBuf>,
     /// Where the user keeps definitions of agents that can be delegated to.
     pub agents: Option<PathBuf>,
+    /// Models that replace the `model_override` of definitions, by the name of the agent.
+    pub agent_models: BTreeMap<String, String>,
     /// How many times a model is asked for one query.
     pub max_turns: u32,
     /// How many tokens of a new conversation a model is shown; as the data model says without.
@@ -50,6 +54,7 @@ impl Default for AgentOptions {
             models: Models::default(),
             prompts: None,
             agents: None,
+            agent_models: BTreeMap::new(),
             max_turns: 30,
             token_budget: None,
             tool_timeout: Duration::from_secs(60),
@@ -76,6 +81,7 @@ pub(crate) struct Agent {
     pub(crate) host: Arc<dyn HookHost>,
     pub(crate) history: Arc<dyn EventHistory>,
     pub(crate) trust: Arc<dyn TrustHost>,
+    pub(crate) redactor: Redactor,
 }
 
 impl Agent {
@@ -87,17 +93,18 @@ impl Agent {
     ) -> Self {
         Self {
             prompts: Prompts::new(options.prompts.clone()),
-            definitions: Definitions::new(options.agents.clone()),
+            definitions: Definitions::new(options.agents.clone(), options.agent_models.clone()),
             delegations: Delegations::default(),
             toolboxes,
             tool_counts: ToolCounts::default(),
             options,
             conversations,
             queue: Queue::default(),
-            bus: Arc::clone(&ctx.bus),
+            bus: Arc::clone(&ctx.system.event_bus),
             host: Arc::clone(&ctx.hooks),
             history: Arc::clone(&ctx.history),
             trust: Arc::clone(&ctx.trust),
+            redactor: ctx.redactor.clone(),
         }
     }
 

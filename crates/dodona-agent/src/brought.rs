@@ -1,6 +1,7 @@
 //! What the project of a call brings: prompts and agents, once somebody trusts it.
 
 use dodona_plugin::{CallCtx, TrustedFolder, TrustedTexts};
+use dodona_proto::ProjectId;
 
 use crate::agent::Agent;
 
@@ -15,17 +16,27 @@ impl Agent {
     /// What the project of a call brings. Read anew for each query, so that what is changed and
     /// trusted again counts at once, and what is changed and not trusted no longer does.
     pub(crate) async fn brought(&self, ctx: &CallCtx, folder: TrustedFolder) -> Brought {
-        let Some(project) = &ctx.project else {
+        let project = ctx.project.as_ref().map(|project| &project.id);
+        self.brought_by(project, folder).await
+    }
+
+    /// The same for a project by its id.
+    pub(crate) async fn brought_by(
+        &self,
+        project: Option<&ProjectId>,
+        folder: TrustedFolder,
+    ) -> Brought {
+        let Some(project) = project else {
             return Brought::default();
         };
-        match self.trust.texts(&project.id, folder).await {
+        match self.trust.texts(project, folder).await {
             Ok(texts) => Brought {
                 texts,
                 refused: None,
             },
             Err(why) => {
                 let folder = folder.as_str();
-                tracing::warn!(project = %project.id, folder, why, "a folder of a project is not used");
+                tracing::warn!(%project, folder, why, "a folder of a project is not used");
                 Brought {
                     texts: TrustedTexts::new(),
                     refused: Some(format!(

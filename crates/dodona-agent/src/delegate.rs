@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::agent::Agent;
 use crate::chat::{self, AgentResponse, ChatParams, Role};
 use crate::conversation::{ContextId, NewContext, Owner};
-use crate::definition::Definition;
 
 /// How many agents may be above each other, the main one not counted.
 const DEEPEST: usize = 3;
@@ -57,43 +56,6 @@ struct CitedSource {
     source: Source,
 }
 
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct AgentsResult {
-    /// Those that can be delegated to.
-    agents: Vec<AgentInfo>,
-    /// What is wrong with files that define none.
-    problems: Vec<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct AgentInfo {
-    name: String,
-    description: String,
-    /// Its tools, by their names on a model's side.
-    allowed_tools: Vec<String>,
-    max_turns: u32,
-    /// The model it asks, where that is not the default one.
-    model: Option<String>,
-}
-
-/// The agents there are.
-pub(crate) async fn list(agent: &Agent, ctx: &CallCtx) -> AgentsResult {
-    let project = agent.brought(ctx, TrustedFolder::Agents).await;
-    let (all, problems) = agent.definitions.load(&project);
-    let problems = problems.iter().map(ToString::to_string);
-    let info = |definition: Definition| AgentInfo {
-        name: definition.name,
-        description: definition.description,
-        allowed_tools: definition.allowed_tools.into_iter().collect(),
-        max_turns: definition.max_turns,
-        model: definition.model,
-    };
-    AgentsResult {
-        agents: all.into_values().map(info).collect(),
-        problems: problems.chain(project.refused).collect(),
-    }
-}
-
 /// Has another agent do a task, and waits for its report.
 pub(crate) async fn delegate(
     agent: &Agent,
@@ -108,20 +70,20 @@ pub(crate) async fn delegate(
         let message = format!("agents delegate at most {DEEPEST} deep");
         return Err(CallError::new(ErrorCode::TooDeep, message).hint("do it yourself"));
     }
-    let context = context(agent, &owner, &definition).await?;
+    let role = Role::of(definition).within(above);
+    let context = context(agent, &owner, &role).await?;
     let chat = ChatParams {
+        agent_id: None,
         message: task(&p),
         context_id: Some(context.to_string()),
-        model: definition.model.clone(),
+        model: None,
         tools: true,
     };
-    let role = Role::of(definition, above.as_deref());
-    let tools = role.tools().unwrap_or_default();
+    let path_name = role.path_name();
     let mut report = None;
     let kept = &mut report;
-    let worked = ctx.scope(&p.name, |inner| async move {
-        let _at_work = agent.delegations.enter(&inner.call_id, tools);
-        *kept = Some(chat::answer_as(agent, &inner, chat, role).await?);
+    let worked = ctx.scope(&path_name, |inner| async move {
+        *kept = Some(chat::answer_as(agent, &inner, &inner, chat, role).await?);
         Ok(json!(null))
     });
     let worked = worked.await;
@@ -149,16 +111,13 @@ fn result(report: AgentResponse, context: ContextId) -> DelegateResult {
     }
 }
 
-async fn context(
-    agent: &Agent,
-    owner: &Owner,
-    definition: &Definition,
-) -> Result<ContextId, CallError> {
+async fn context(agent: &Agent, owner: &Owner, role: &Role) -> Result<ContextId, CallError> {
     let usual = NewContext::named(None);
-    let budget = definition.token_budget.or(agent.options.token_budget);
+    let budget = role.token_budget(agent);
     let new = NewContext {
-        agent_id: definition.name.clone(),
+        agent_id: role.name().to_owned(),
         token_budget: budget.unwrap_or(usual.token_budget),
+        is_delegated: true,
         ..usual
     };
     Ok(agent.conversations.create(owner, new).await?.id)

@@ -82,7 +82,7 @@ impl Finder {
     /// next step on.
     ///
     /// Use it when none of the tools you have does what is needed: there are more.
-    #[method(scope = "tools:read", tool(category = "meta"))]
+    #[method(scope = "tools:read", tool(category = "meta", agents = ["*"]))]
     async fn search(&self, ctx: &CallCtx, p: SearchParams) -> Result<SearchResult, CallError> {
         // An agent finds what it may use; whoever asks directly, what he may call.
         let toolbox = match self.toolboxes.above(&ctx.call_id).0 {

@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::conversation::{ConversationError, Conversations, EndedSession, SessionEnding};
+use crate::notify::notify;
 
 /// How often it is looked for sessions in which nothing happens, at least.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -105,7 +106,8 @@ impl Keeper {
         let hooks = self.host.hooks();
         let fired = hooks.fire::<point::SessionEnd>(payload).await;
         let told = self.host.carry_out(behalf, fired.effects).await;
-        Ok(self.conversations.notify(&session.context, told).await?)
+        let (conversations, host) = (&self.conversations, self.host.as_ref());
+        Ok(notify(conversations, host, behalf, &session.context, told).await?)
     }
 }
 

@@ -19,12 +19,14 @@ mod delegate;
 mod finder;
 mod keeper;
 mod methods;
+mod notify;
 mod prompt;
+mod recovery;
 mod replay;
 mod trace;
 mod words;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{
@@ -35,12 +37,19 @@ use serde::{Deserialize, Serialize};
 
 use agent::Agent;
 pub use agent::AgentOptions;
+
+/// The database of this crate and its newest schema version.
+pub const SCHEMAS: &[(&str, usize)] = &[("plugins/agent/agent.db", conversation::MIGRATIONS.len())];
 use chat::{AgentResponse, ChatParams, PromptParams, PromptShown};
 use conversation::{Conversations, Owner, QueryId, SessionEnding};
-use delegate::{AgentsResult, DelegateParams, DelegateResult};
+use delegate::{DelegateParams, DelegateResult};
 use finder::{Toolboxes, ToolsPlugin};
 use keeper::Keeper;
 use methods::ContextMethods;
+use methods::agents::{
+    self, AgentParams, DefineParams, DefineResult, DeleteResult, DescribeResult, ListParams,
+    ListResult,
+};
 use methods::compact::{CompactParams, CompactResult};
 use methods::models::ModelsResult;
 use methods::pin::{PinParams, PinResult};
@@ -54,6 +63,7 @@ pub struct AgentPlugin {
     toolboxes: Toolboxes,
     /// There while it is active.
     keeper: Mutex<Option<Arc<Keeper>>>,
+    agent: Mutex<Weak<Agent>>,
 }
 
 impl AgentPlugin {
@@ -79,6 +89,10 @@ impl AgentPlugin {
     fn keeper(&self) -> MutexGuard<'_, Option<Arc<Keeper>>> {
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn agent(&self) -> MutexGuard<'_, Weak<Agent>> {
+        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Plugin for AgentPlugin {
@@ -95,25 +109,37 @@ impl Plugin for AgentPlugin {
             let conversations = Conversations::open(ctx.db.clone());
             let keeper = Keeper::new(
                 conversations.clone(),
-                Arc::clone(&ctx.bus),
+                Arc::clone(&ctx.system.event_bus),
                 Arc::clone(&ctx.hooks),
             );
             keeper.watch(self.options.session_idle);
-            let contexts = Arc::new(ContextMethods {
-                conversations: conversations.clone(),
-                keeper: Arc::clone(&keeper),
-            });
-            *self.keeper() = Some(keeper);
             let agent = Arc::new(Agent::new(
                 self.options.clone(),
-                conversations,
+                conversations.clone(),
                 self.toolboxes.clone(),
                 &ctx,
             ));
+            let contexts = Arc::new(ContextMethods {
+                agent: Arc::downgrade(&agent),
+                conversations,
+                keeper: Arc::clone(&keeper),
+                redactor: ctx.redactor.clone(),
+            });
+            *self.keeper() = Some(keeper);
+            *self.agent() = Arc::downgrade(&agent);
             Ok(Contribution::new()
                 .methods(agent.plugin_methods()?)
                 .methods(contexts.plugin_methods()?)
                 .migrations(conversation::MIGRATIONS))
+        })
+    }
+
+    fn recover(&self) -> BoxFuture<'_, ()> {
+        let agent = self.agent().upgrade();
+        Box::pin(async move {
+            if let Some(agent) = agent {
+                recovery::reconcile(&agent).await;
+            }
         })
     }
 
@@ -149,9 +175,9 @@ struct Steered {
 
 #[plugin(name = "agent")]
 impl Agent {
-    /// Answers a question about the project, with citations.
+    /// Answer a question about the project with citations, as the agent `agent_id`.
     ///
-    /// Emits `TextDelta`, `ReasoningDelta`, `ToolCall`, `ToolResult`, `Notification`, `Usage` and
+    /// `agent_id` is the name of an agent from `agent.list` and defaults to `oracle`. Emits `TextDelta`, `ReasoningDelta`, `ToolCall`, `ToolResult`, `Notification`, `Usage` and
     /// `Source` items as they come, and an `AgentResponse` last. Questions in one conversation
     /// wait for each other.
     #[method(scope = "agent:chat")]
@@ -192,7 +218,7 @@ impl Agent {
 
     /// Gives a task to another agent, which works on it alone, with tools and a prompt of its own,
     /// and reports. Use it for whole tasks of its kind; several at once run side by side.
-    #[method(scope = "agent:chat", tool(category = "meta"), timeout_ms = 1_800_000)]
+    #[method(scope = "agent:chat", tool(category = "meta", agents = ["*"]), timeout_ms = 1_800_000)]
     async fn delegate(
         &self,
         ctx: &CallCtx,
@@ -207,10 +233,34 @@ impl Agent {
         Ok(methods::models::list(&self.options.models))
     }
 
-    /// Lists the agents that can be delegated to.
+    /// List the agents that `agent.chat` can address and `agent.delegate` can delegate to, with
+    /// their tools, and the problems of their definitions.
     #[method(scope = "agent:read")]
-    async fn agents(&self, ctx: &CallCtx, _p: NoParams) -> Result<AgentsResult, CallError> {
-        Ok(delegate::list(self, ctx).await)
+    async fn list(&self, ctx: &CallCtx, p: ListParams) -> Result<ListResult, CallError> {
+        Ok(agents::list(self, ctx, p).await)
+    }
+
+    /// Show one agent with its prompt.
+    #[method(scope = "agent:read")]
+    async fn describe(&self, ctx: &CallCtx, p: AgentParams) -> Result<DescribeResult, CallError> {
+        agents::describe(self, ctx, p).await
+    }
+
+    /// Define an agent in the configuration of this server, whole or not at all.
+    ///
+    /// The definition is checked first: unknown tools and models, tools out of scope and a prompt
+    /// that is not a valid template are errors, and nothing is written. It takes effect with the next
+    /// query.
+    #[method(scope = "agent:admin", mutates)]
+    async fn define(&self, ctx: &CallCtx, p: DefineParams) -> Result<DefineResult, CallError> {
+        agents::define(self, ctx, p).await
+    }
+
+    /// Delete an agent that was defined in the configuration of this server. Its conversations stay
+    /// readable. A bundled agent of the same name is in use again.
+    #[method(scope = "agent:admin", mutates)]
+    async fn delete(&self, _ctx: &CallCtx, p: AgentParams) -> Result<DeleteResult, CallError> {
+        agents::delete(self, p).await
     }
 
     /// Tells how a query went: its requests, its tools with their times, what was journaled of it

@@ -1,7 +1,7 @@
 //! Prompts: files with variables; the bundled ones, the user's, or those of a trusted project.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -97,6 +97,17 @@ impl Prompts {
             .map_err(|error| wrong(&origin, &error))
     }
 
+    /// A prompt as it is written: the project's, else the user's, else the bundled one.
+    pub(crate) fn source(&self, prompt: Bundled, project: &Brought) -> Result<String, CallError> {
+        if let Some(text) = project.texts.get(prompt.file) {
+            return Ok(text.clone());
+        }
+        match self.file(prompt).filter(|file| file.exists()) {
+            Some(file) => read(&file),
+            None => Ok(prompt.source.to_owned()),
+        }
+    }
+
     /// Where a prompt comes from.
     fn origin(&self, prompt: Bundled) -> String {
         match self.file(prompt).filter(|file| file.exists()) {
@@ -121,10 +132,7 @@ impl Prompts {
             return Ok(Arc::clone(&known.template));
         }
         let source = match (&file, &stamp) {
-            (Some(file), Some(_)) => std::fs::read_to_string(file).map_err(|error| {
-                let message = format!("could not read `{}`: {error}", file.display());
-                CallError::new(ErrorCode::InvalidRequest, message)
-            })?,
+            (Some(file), Some(_)) => read(file)?,
             _ => prompt.source.to_owned(),
         };
         let template = Template::compile(&source, &Limits::prompt())
@@ -137,6 +145,13 @@ impl Prompts {
         compiled.insert(prompt.file, made);
         Ok(template)
     }
+}
+
+fn read(file: &Path) -> Result<String, CallError> {
+    std::fs::read_to_string(file).map_err(|error| {
+        let message = format!("could not read `{}`: {error}", file.display());
+        CallError::new(ErrorCode::InvalidRequest, message)
+    })
 }
 
 fn wrong(origin: &str, error: &dodona_template::TemplateError) -> CallError {

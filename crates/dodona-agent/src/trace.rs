@@ -1,5 +1,6 @@
 //! `agent.trace`: everything that is known of how a query went.
 
+use dodona_plugin::store::Redactor;
 use dodona_plugin::store::journal::{EventFilter, Place, RecordedEvent};
 use dodona_plugin::{CallCtx, CallError};
 use dodona_proto::{CallId, Message, Usage};
@@ -120,14 +121,53 @@ pub(crate) async fn trace(
     let turns = turns(&recorded, &mut below.into_iter().map(Some).collect());
     let last = turns.last().filter(|turn| turn.calls.is_empty());
     let complete = recorded.info.state == QueryState::Complete;
-    Ok(TraceResult {
+    let mut result = TraceResult {
         answer: last.filter(|_| complete).map(|turn| turn.text.clone()),
         query: recorded.info,
         context_id: recorded.context,
         turns,
         events,
         hooks,
-    })
+    };
+    result.redact(&agent.redactor);
+    Ok(result)
+}
+
+impl TraceResult {
+    /// Removes secrets. Traces are shown on screens and attached to reports; only the conversation
+    /// itself keeps what was sent.
+    fn redact(&mut self, redactor: &Redactor) {
+        redactor.text(&mut self.query.question);
+        if let Some(reason) = &mut self.query.reason {
+            redactor.text(reason);
+        }
+        if let Some(answer) = &mut self.answer {
+            redactor.text(answer);
+        }
+        redact_turns(&mut self.turns, redactor);
+        for event in &mut self.events {
+            redactor.value(&mut event.payload);
+        }
+        for hook in &mut self.hooks {
+            redactor.value(hook);
+        }
+    }
+}
+
+fn redact_turns(turns: &mut [TurnTrace], redactor: &Redactor) {
+    for turn in turns {
+        redactor.text(&mut turn.text);
+        for call in &mut turn.calls {
+            let mut arguments = Value::Object(std::mem::take(&mut call.call.arguments));
+            redactor.value(&mut arguments);
+            if let Value::Object(arguments) = arguments {
+                call.call.arguments = arguments;
+            }
+            if let Some(agent) = &mut call.agent {
+                redact_turns(&mut agent.turns, redactor);
+            }
+        }
+    }
 }
 
 /// The queries of agents that it delegated to, and of those that these delegated to.

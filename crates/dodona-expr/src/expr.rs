@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::builtins::Method;
 use crate::check::{self, Checked};
 use crate::error::{Error, ErrorKind, Fault, Span, Warning};
 use crate::eval::{Machine, quick};
-use crate::ir::{Id, Op, Program};
+use crate::ir::{CompareOp, Id, Op, Program};
 use crate::limits::Limits;
 use crate::schema::{FunctionId, Schema, Slot};
 use crate::scope::Scope;
@@ -20,6 +21,19 @@ pub struct Expr {
     pub(crate) program: Program,
     warnings: Vec<Warning>,
     limits: Limits,
+}
+
+/// A constant key that an expression reads of a dict field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRead {
+    /// The field.
+    pub slot: Slot,
+    /// The key.
+    pub key: String,
+    /// Whether the evaluation fails where the key is missing.
+    pub is_required: bool,
+    /// The term that reads it.
+    pub span: Span,
 }
 
 impl Expr {
@@ -74,6 +88,46 @@ impl Expr {
         self.terms().filter_map(|op| match op {
             Op::Host(function, _) => Some(*function),
             _ => None,
+        })
+    }
+
+    /// The constant keys that it reads of dict fields: `field.key`, `field['key']`,
+    /// `field.get('key')` and `'key' in field`.
+    pub fn keys(&self) -> Vec<KeyRead> {
+        let mut waiting = vec![self.program.root];
+        let mut keys = Vec::new();
+        while let Some(id) = waiting.pop() {
+            let op = self.program.op(id);
+            waiting.extend(op.children());
+            keys.extend(self.key_of(id, op));
+        }
+        keys.sort_by_key(|read| (read.span.start, read.span.end));
+        keys.dedup();
+        keys
+    }
+
+    fn key_of(&self, id: Id, op: &Op) -> Option<KeyRead> {
+        let constant = |id: Id| Some(self.program.known(id)?.as_str()?.to_owned());
+        let (field, key, is_required) = match op {
+            Op::Attribute(field, key) => (*field, key.to_string(), true),
+            Op::Index(field, key) => (*field, constant(*key)?, true),
+            Op::Method(call) if call.method == Method::Get => {
+                let key = call.arguments.first().copied().flatten()?;
+                (call.receiver, constant(key)?, false)
+            }
+            Op::Compare(CompareOp::In | CompareOp::NotIn, key, field) => {
+                (*field, constant(*key)?, false)
+            }
+            _ => return None,
+        };
+        let Op::Field(slot) = self.program.op(field) else {
+            return None;
+        };
+        Some(KeyRead {
+            slot: *slot,
+            key,
+            is_required,
+            span: self.program.span(id),
         })
     }
 

@@ -55,7 +55,7 @@ mod value;
 
 pub use error::{Error, ErrorKind, Span, Warning};
 pub use explain::{Explanation, Term, TermOutcome};
-pub use expr::Expr;
+pub use expr::{Expr, KeyRead};
 pub use json::{Functions, JsonScope};
 pub use limits::{Limits, MAX_NESTING, MAX_SOURCE};
 pub use schema::{FunctionId, Kind, Schema, SchemaError, Slot, Type};

@@ -50,6 +50,6 @@ pub use about::AboutQuery;
 pub use firing::{Fired, Firing};
 pub use hook::{Hook, OnFailure};
 pub use point::Point;
-pub use registry::{HookId, HookInfo, HookRegistry, Hooks};
+pub use registry::{HookId, HookRegistry, HookSubscription, Hooks};
 pub use reply::{HookFailure, Reply};
 pub use trace::{RunRecord, Trace};

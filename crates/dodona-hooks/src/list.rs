@@ -397,6 +397,7 @@ impl<P: Point> Entry<P> {
             hook: P::POINT,
             name: self.name.clone(),
             query: payload.query_id().map(str::to_owned),
+            user: payload.user().cloned(),
             micros: began.map_or(0.0, |began| began.elapsed().as_secs_f64() * 1e6),
             edit: None,
             effects: 0,

@@ -72,7 +72,7 @@ impl HookRegistry {
             hook.install(&mut lists, who);
             infos.push((
                 *id,
-                HookInfo {
+                HookSubscription {
                     hook: hook.terms.point,
                     plugin: plugin.clone(),
                     name: hook.terms.name.clone(),
@@ -89,9 +89,9 @@ impl HookRegistry {
     }
 }
 
-/// A callback, for people.
+/// A registered callback, as listings show it. The list that has it is in the order of calling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HookInfo {
+pub struct HookSubscription {
     /// At which point.
     pub hook: HookPoint,
     /// Whose.
@@ -108,13 +108,14 @@ pub struct HookInfo {
 #[derive(Default)]
 pub struct Hooks {
     lists: Lists,
-    infos: Vec<(HookId, HookInfo)>,
+    infos: Vec<(HookId, HookSubscription)>,
     trace: Arc<Trace>,
 }
 
 impl Hooks {
     /// Runs the callbacks of a point over a payload. Nothing that they do, panicking included,
     /// reaches the one who fires but what comes back.
+    #[doc(alias("invoke", "invoke_chain"))]
     #[inline]
     pub fn fire<P: Point>(&self, payload: P::Payload) -> Firing<'_, P> {
         Firing::new(P::list(&self.lists), &self.trace, payload)
@@ -139,13 +140,13 @@ impl Hooks {
     }
 
     /// Every callback, by point and in the order in which they run.
-    pub fn list(&self) -> Vec<HookInfo> {
-        let mut infos: Vec<HookInfo> = self
+    pub fn list(&self) -> Vec<HookSubscription> {
+        let mut infos: Vec<HookSubscription> = self
             .infos
             .iter()
             .map(|(id, info)| {
                 let runs = point::visit(info.hook, Runs(&self.lists, id.0));
-                HookInfo {
+                HookSubscription {
                     runs,
                     ..info.clone()
                 }

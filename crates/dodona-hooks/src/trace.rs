@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use dodona_proto::{HookPoint, PluginName};
+use dodona_proto::{HookPoint, PluginName, UserId};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -27,6 +27,9 @@ pub struct RunRecord {
     /// About which query, where it was about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
+    /// For which user, where it was about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
     /// How long it took.
     pub micros: f64,
     /// What it changed.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dodona_plugin::Loaders;
+use dodona_plugin::http::HttpClient;
 use dodona_proto::{MethodName, PluginName};
 use dodona_store::StoreOptions;
 use dodona_store::journal::{JournalOptions, Retention};
@@ -21,6 +22,9 @@ pub struct HubConfig {
     pub stream_grace: Duration,
     /// How long a plugin may take to activate.
     pub activation_timeout: Duration,
+    /// Whether a start waits for plugins that must be prepared, such as MCP servers that are not
+    /// known yet. A server does not: it is ready without them.
+    pub wait_for_plugins: bool,
     /// What a person is asked.
     pub approvals: ApprovalsConfig,
     /// What becomes of a built-in plugin that does more than it may.
@@ -29,8 +33,16 @@ pub struct HubConfig {
     pub loaders: Loaders,
     /// How often the files of plugins are looked at, to load those that changed; never, without.
     pub watch: Option<Duration>,
+    /// Directories below which every user with `hub:projects` may register projects. Elsewhere it
+    /// needs `hub:admin`.
+    pub project_roots: Vec<PathBuf>,
+    /// Paths in which no project may be registered, next to the data and the configuration
+    /// directory: the directory that holds the owner's token.
+    pub private: Vec<PathBuf>,
     /// The user's settings as they are written, which plugins may read.
     pub global: Map<String, Value>,
+    /// What plugins send HTTP requests with; it knows which private hosts the user allows.
+    pub http: HttpClient,
     /// Rates and concurrency.
     pub limits: LimitsConfig,
     /// What the journal keeps.
@@ -48,11 +60,15 @@ impl Default for HubConfig {
             stream_timeout: Duration::from_secs(3600),
             stream_grace: Duration::from_secs(60),
             activation_timeout: Duration::from_secs(120),
+            wait_for_plugins: true,
             approvals: ApprovalsConfig::default(),
             capability_mode: CapabilityMode::default(),
             loaders: Loaders::new(),
             watch: None,
+            project_roots: Vec::new(),
+            private: Vec::new(),
             global: Map::new(),
+            http: HttpClient::new(&[]),
             limits: LimitsConfig::default(),
             retention: Retention::default(),
             journal: JournalOptions::default(),

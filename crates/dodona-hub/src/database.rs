@@ -5,7 +5,13 @@ use dodona_store::Migration;
 /// Its file below the data directory.
 pub(crate) const FILE: &str = "hub.db";
 
-pub(crate) const MIGRATIONS: &[Migration] = &[TABLES, APPROVALS, STATE_VERSIONS, TRUSTED_FILES];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    TABLES,
+    APPROVALS,
+    STATE_VERSIONS,
+    TRUSTED_FILES,
+    FOLLOWED_PROJECTS,
+];
 
 const TABLES: Migration = Migration::new(
     1,
@@ -133,4 +139,11 @@ const TRUSTED_FILES: Migration = Migration::new(
     4,
     "which files of a project are trusted",
     "alter table trust add column files_json text not null default '{}';",
+);
+
+const FOLLOWED_PROJECTS: Migration = Migration::new(
+    5,
+    "which projects are trusted with their later changes",
+    "alter table trust add column follow text not null default 'nothing'
+        check (follow in ('nothing', 'rules', 'everything'));",
 );

@@ -54,9 +54,16 @@ async fn decide(
     route: &Route,
     params: Value,
 ) -> Result<Passed, CallError> {
+    if let Some(why) = &node.core.snapshot.load().ungoverned {
+        // Without the rules nothing says what a tool must not do.
+        let message = format!("no tool runs while rules are not in force: {why}");
+        let error = CallError::new(ErrorCode::Denied, message);
+        return Err(error.hint("run `dodona plugins list` and correct what it reports"));
+    }
     let Some(call) = run.ask(params).await else {
         // Nobody has changed anything.
         let params = run.arguments();
+        route.method.check(&node.info, &params)?;
         ask_person(node, route, None, &params).await?;
         return Ok(Passed::Run(params));
     };
@@ -80,6 +87,7 @@ async fn decide(
         let limits = &node.core.config.limits;
         let schema = &route.descriptor().params;
         validate::check(&arguments, schema, &route.validator, limits)?;
+        route.method.check(&node.info, &arguments)?;
     }
     ask_person(node, route, ask, &arguments).await?;
     Ok(match answer {

@@ -1,7 +1,11 @@
 //! The journal's events, for plugins that read them again.
 
 use dodona_plugin::{BoxFuture, CallError, EventHistory};
-use dodona_store::journal::{EventFilter, Journal, Place, Recent, RecordedEvent};
+use dodona_proto::StreamId;
+use dodona_store::journal::{
+    EventFilter, InterruptedStream, Journal, Place, Recent, RecordedEvent,
+};
+use serde_json::Value;
 
 /// The events of one hub's journal.
 pub(crate) struct History {
@@ -39,6 +43,24 @@ impl EventHistory for History {
         Box::pin(async move {
             self.journal.flush().await?;
             Ok(self.journal.recent_of(filter, below, limit).await?)
+        })
+    }
+
+    fn interrupted(&self) -> Vec<InterruptedStream> {
+        self.journal.interrupted().to_vec()
+    }
+
+    fn complete_interrupted<'a>(
+        &'a self,
+        stream: StreamId,
+        content_type: &'a str,
+        data: Value,
+    ) -> BoxFuture<'a, Result<bool, CallError>> {
+        Box::pin(async move {
+            let completed = self
+                .journal
+                .complete_interrupted(stream, content_type, data);
+            Ok(completed.await?)
         })
     }
 }

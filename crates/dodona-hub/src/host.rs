@@ -1,18 +1,17 @@
 //! What plugins get from the hub itself.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use dodona_hooks::Hooks;
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::{
-    Behalf, BoxFuture, CallError, ErrorCode, HookHost, RuleHost, RuleSource, StateOwner,
-    StateSnapshot, TrustHost, TrustedFolder, TrustedTexts,
+    Behalf, BoxFuture, CallError, DroppedNotification, ErrorCode, HookHost, RuleHost, RuleRefresh,
+    RuleSource, RuleTrust, StateOwner, StateSnapshot, TrustHost, TrustedFolder, TrustedTexts,
+    WrittenFiles,
 };
-use dodona_proto::{
-    Effect, Notification, PluginEffect, PluginName, PluginState, ProjectId, Severity, UserId,
-};
+use dodona_proto::{Effect, Notification, PluginEffect, PluginName, ProjectId, Severity, UserId};
 use serde_json::{Map, Value};
 
 use crate::hub::Core;
@@ -54,26 +53,19 @@ impl HookHost for Host {
             }
         })
     }
+
+    fn notification_dropped(&self, dropped: DroppedNotification) {
+        if let Some(core) = self.0.upgrade() {
+            core.manager.notification_dropped(dropped);
+        }
+    }
 }
 
 impl RuleHost for Host {
     fn sources(&self) -> Vec<RuleSource> {
-        let Some(core) = self.0.upgrade() else {
-            return Vec::new();
-        };
-        let view = core.manager.view();
-        let active = view.candidates.values().filter(|candidate| {
-            let status = view.statuses.get(&candidate.name);
-            status.is_some_and(|status| status.state == PluginState::Active)
-        });
-        let with_rules = active.filter(|candidate| !candidate.rules.is_empty());
-        with_rules
-            .map(|candidate| RuleSource {
-                plugin: candidate.name.clone(),
-                project: candidate.project.clone(),
-                files: candidate.rules.clone(),
-            })
-            .collect()
+        let core = self.0.upgrade();
+        core.map(|core| core.manager.rule_sources())
+            .unwrap_or_default()
     }
 
     fn settings(&self, plugin: &PluginName, user: &UserId) -> Option<Map<String, Value>> {
@@ -120,6 +112,32 @@ impl RuleHost for Host {
 
     fn project_root(&self, project: &ProjectId) -> Option<PathBuf> {
         self.0.upgrade()?.projects.root(project)
+    }
+
+    fn rule_trust(&self, root: &Path) -> RuleTrust {
+        let core = self.0.upgrade();
+        core.map(|core| core.trust.of_rules(root))
+            .unwrap_or_default()
+    }
+
+    fn trust_written<'a>(
+        &'a self,
+        root: &'a Path,
+        user: &'a UserId,
+        files: WrittenFiles,
+    ) -> BoxFuture<'a, Result<(), CallError>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(core) => core.trust.accept_written(root, user, files).await,
+                None => Err(gone()),
+            }
+        })
+    }
+
+    fn register(&self, engine: Weak<dyn RuleRefresh>) {
+        if let Some(core) = self.0.upgrade() {
+            core.manager.set_rule_engine(engine);
+        }
     }
 
     fn disabled(&self, user: &UserId) -> Arc<BTreeSet<String>> {

@@ -13,7 +13,7 @@ use dodona_proto::{
     PluginState, PluginStatus, Principal, Project, ProjectId, Scope, StreamId, Surface,
 };
 use dodona_store::journal::{Journal, JournalError, Recovered};
-use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Store};
+use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Redactor, Store};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -27,12 +27,12 @@ use crate::config::{HubConfig, Places};
 use crate::history::History;
 use crate::host::Host;
 use crate::limits::UserLimits;
-use crate::manager::{Handles, Manager, Module, Services, Sources};
+use crate::manager::{Handles, Module, PluginManager, Services, Sources};
 use crate::methods::HubPlugin;
 use crate::node::Node;
 use crate::overrides::UserOverrides;
 use crate::plugins::PluginsPlugin;
-use crate::projects::Projects;
+use crate::projects::{AllowedRoots, Projects};
 use crate::request::Request;
 use crate::router::{Route, Snapshot};
 use crate::run;
@@ -41,7 +41,7 @@ use crate::tree::{Calls, Root};
 use crate::trust::Trust;
 use crate::{database, methods, plugins};
 
-/// How often the journal is pruned.
+/// How often the journal is pruned at least; it is pruned earlier where it grows.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Why a hub could not start.
@@ -85,6 +85,7 @@ pub struct Health {
 }
 
 /// The host of all plugins. Cheap to clone.
+#[doc(alias = "PluginHub")]
 #[derive(Clone)]
 pub struct Hub {
     pub(crate) core: Arc<Core>,
@@ -109,7 +110,7 @@ pub(crate) struct Core {
     pub(crate) bus: Arc<dyn EventBus>,
     /// Whether every plugin has been activated.
     pub(crate) activated: watch::Sender<bool>,
-    pub(crate) manager: Manager,
+    pub(crate) manager: PluginManager,
     pub(crate) overrides: Arc<UserOverrides>,
     started: Instant,
     stopping: AtomicBool,
@@ -131,7 +132,8 @@ impl Hub {
         let db = store.database(database::FILE, Durability::Full);
         db.migrate(database::MIGRATIONS).await?;
         let accounts = Accounts::load(db.clone()).await?;
-        let projects = Arc::new(Projects::load(db.clone()).await?);
+        let allowed = AllowedRoots::new(&config, &places);
+        let projects = Arc::new(Projects::load(db.clone(), allowed).await?);
         let trust = Arc::new(Trust::load(db.clone()).await?);
         let approvals = Approvals::load(db.clone(), journal.clone()).await?;
         let overrides = Arc::new(UserOverrides::load(db.clone()).await?);
@@ -176,7 +178,7 @@ impl Hub {
                 store,
                 bus,
                 activated: watch::Sender::new(false),
-                manager: Manager::new(sources, services, handles),
+                manager: PluginManager::new(sources, services, handles),
                 overrides,
                 started: Instant::now(),
                 stopping: AtomicBool::new(false),
@@ -324,6 +326,20 @@ impl Hub {
         self.core.store.check().await
     }
 
+    /// Looks for damage in every database and logs what is found. Meant for the background of a
+    /// server: it reads all files.
+    pub async fn report_damage(&self) {
+        for report in self.core.store.quick_check().await {
+            for problem in &report.problems {
+                tracing::error!(
+                    file = report.file,
+                    problem,
+                    "a database is damaged; run `dodona doctor`"
+                );
+            }
+        }
+    }
+
     /// Takes no more calls, lets those that run finish until the deadline, cancels the rest,
     /// deactivates the plugins and closes the databases.
     pub async fn stop(&self, deadline: Duration) {
@@ -366,13 +382,18 @@ impl Hub {
                 }
                 let now = core.manager.stamp().await;
                 if now != last {
-                    let reloaded = core.manager.reload(&core.snapshot).await;
+                    let reloaded = core.manager.reload_once(&core.snapshot).await;
                     tracing::debug!(?reloaded, "the files of plugins were read anew");
                     // What changed while they were read is found in the next round.
                     last = now;
                 }
             }
         });
+    }
+
+    /// Removes secrets from texts that leave the server.
+    pub fn redactor(&self) -> &Redactor {
+        &self.core.config.journal.redactor
     }
 
     /// Prunes the journal now and then, for as long as the hub lives.
@@ -390,11 +411,19 @@ impl Hub {
                     Ok(pruned) => tracing::debug!(?pruned, "the journal was pruned"),
                     Err(error) => tracing::warn!(%error, "the journal could not be pruned"),
                 }
+                let (growth, step) = (journal.growth(), growth_step(retention.max_bytes));
                 drop(journal);
-                tokio::time::sleep(PRUNE_EVERY).await;
+                // An error means that the time is over.
+                let _ = tokio::time::timeout(PRUNE_EVERY, growth.reached(step)).await;
             }
         });
     }
+}
+
+/// After how much growth the journal is pruned: a sixteenth of its bound, so that it exceeds the
+/// bound by no more than that, and not so little that measuring it costs more than writing.
+fn growth_step(max_bytes: u64) -> u64 {
+    (max_bytes / 16).clamp(64 << 10, 64 << 20)
 }
 
 /// The plugins that are part of the hub.

@@ -62,6 +62,12 @@ mod tree;
 mod trust;
 mod validate;
 
+/// The databases of this crate and their newest schema versions.
+pub const SCHEMAS: &[(&str, usize)] = &[
+    (database::FILE, database::MIGRATIONS.len()),
+    ("plugins/echo/echo.db", echo::MIGRATIONS.len()),
+];
+
 pub use accounts::{LOCAL_USER, TokenInfo};
 pub use cancel::CancelTarget;
 pub use config::{

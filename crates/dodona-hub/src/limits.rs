@@ -5,13 +5,11 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dodona_proto::{CallError, ErrorCode, PluginName, UserId};
-use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde_json::json;
 
 use crate::config::{Limit, LimitsConfig};
@@ -19,9 +17,54 @@ use crate::config::{Limit, LimitsConfig};
 /// What to suggest when too much runs at once: it depends on others, so a guess.
 const CONCURRENCY_RETRY: Duration = Duration::from_millis(100);
 
+/// A rate limiter: the generic cell rate algorithm on one atomic.
+///
+/// `next` is the time, in nanoseconds since `start`, at which the quota is fully restored. A call
+/// moves it forward by `interval`; a call is rejected when `next` would lie more than `burst`
+/// intervals ahead of now.
+struct RateLimiter {
+    start: Instant,
+    interval: u64,
+    burst: u64,
+    next: AtomicU64,
+}
+
+impl RateLimiter {
+    fn new(per_second: NonZeroU32, burst: NonZeroU32) -> Self {
+        let interval = 1_000_000_000 / u64::from(per_second.get());
+        Self {
+            start: Instant::now(),
+            interval,
+            burst: interval * u64::from(burst.get()),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a call, or returns the time until the next call is accepted.
+    fn check(&self) -> Result<(), Duration> {
+        let now = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.check_at(now)
+    }
+
+    fn check_at(&self, now: u64) -> Result<(), Duration> {
+        let advance = |next: u64| {
+            let next = next.max(now) + self.interval;
+            (next - now <= self.burst).then_some(next)
+        };
+        let order = Ordering::Relaxed;
+        match self.next.fetch_update(order, order, advance) {
+            Ok(_) => Ok(()),
+            Err(next) => {
+                let ahead = next.max(now) + self.interval - now;
+                Err(Duration::from_nanos(ahead - self.burst))
+            }
+        }
+    }
+}
+
 /// One bound and what counts against it.
 pub(crate) struct Gauge {
-    rate: Option<DefaultDirectRateLimiter>,
+    rate: Option<RateLimiter>,
     concurrent: u32,
     running: AtomicU32,
 }
@@ -39,7 +82,7 @@ impl Gauge {
     fn new(limit: Limit) -> Self {
         let rate = NonZeroU32::new(limit.per_second).map(|per_second| {
             let burst = NonZeroU32::new(limit.burst).unwrap_or(per_second);
-            RateLimiter::direct(Quota::per_second(per_second).allow_burst(burst))
+            RateLimiter::new(per_second, burst)
         });
         let concurrent = if limit.concurrent == 0 {
             u32::MAX
@@ -55,9 +98,8 @@ impl Gauge {
 
     fn enter(self: &Arc<Self>, whose: impl FnOnce() -> String) -> Result<Place, CallError> {
         if let Some(rate) = &self.rate
-            && let Err(not_yet) = rate.check()
+            && let Err(wait) = rate.check()
         {
-            let wait = not_yet.wait_time_from(DefaultClock::default().now());
             return Err(refusal(
                 ErrorCode::RateLimited,
                 format!("{} calls too often", whose()),
@@ -208,6 +250,23 @@ mod tests {
         // Without a burst of its own, a second's worth is one.
         let gauge = self::gauge(2, 0, 0);
         assert!(enter(&gauge).is_ok() && enter(&gauge).is_ok() && enter(&gauge).is_err());
+    }
+
+    #[test]
+    fn quota_is_restored_at_the_configured_rate() {
+        let rate = RateLimiter::new(NonZeroU32::new(10).unwrap(), NonZeroU32::new(2).unwrap());
+        let ms = |ms: u64| ms * 1_000_000;
+        assert_eq!(rate.check_at(ms(0)), Ok(()));
+        assert_eq!(rate.check_at(ms(0)), Ok(()));
+        // The burst is used up; one call is restored every 100 ms.
+        assert_eq!(rate.check_at(ms(30)), Err(Duration::from_millis(70)));
+        assert_eq!(rate.check_at(ms(99)), Err(Duration::from_millis(1)));
+        assert_eq!(rate.check_at(ms(100)), Ok(()));
+        assert_eq!(rate.check_at(ms(100)), Err(Duration::from_millis(100)));
+        // A long pause restores the burst and no more.
+        assert_eq!(rate.check_at(ms(60_000)), Ok(()));
+        assert_eq!(rate.check_at(ms(60_000)), Ok(()));
+        assert_eq!(rate.check_at(ms(60_000)), Err(Duration::from_millis(100)));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::hub::Core;
 use crate::pause::Clock;
 use crate::run;
 use crate::tap::{self, Tap};
-use crate::tool::Told;
+use crate::tool::Undelivered;
 use crate::tree::Root;
 
 /// A running call, or a named inner part of one.
@@ -52,11 +52,13 @@ pub(crate) struct Node {
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     ended: bool,
     last: Option<Value>,
-    /// What whoever made the call is to be told, if that is an agent.
-    told: Told,
+    /// Notifications for the agent that made the call.
+    undelivered: Vec<Undelivered>,
+    /// Whether the end of a tool's call was reported to hooks and to the bus.
+    pub(crate) is_reported: bool,
 }
 
 /// When readers are to see an item.
@@ -212,9 +214,9 @@ impl Node {
         self.state().last.take()
     }
 
-    /// Leaves what an agent is to be told with whoever made the call.
-    pub(crate) fn notify(&self, told: Told) {
-        self.state().told.extend(told);
+    /// Leaves notifications for the agent that made the call.
+    pub(crate) fn notify(&self, undelivered: Undelivered) {
+        self.state().undelivered.push(undelivered);
     }
 
     /// How long the call has been running.
@@ -365,7 +367,7 @@ impl Node {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -479,16 +481,27 @@ impl Caller for Node {
         };
         let admitted = self.admit_child(method, request.params, how);
         Box::pin(async move {
-            let (outcome, notifications) = match admitted {
+            match admitted {
                 Ok((node, admitted)) => {
                     let outcome = run::admitted(Arc::clone(&node), admitted).await;
-                    (outcome, std::mem::take(&mut node.state().told))
+                    let (undelivered, is_reported) = {
+                        let mut state = node.state();
+                        let undelivered = std::mem::take(&mut state.undelivered);
+                        (undelivered, state.is_reported)
+                    };
+                    ToolReply {
+                        outcome,
+                        notifications: (undelivered.into_iter())
+                            .flat_map(Undelivered::take)
+                            .collect(),
+                        is_reported,
+                    }
                 }
-                Err(error) => (Err(error), Vec::new()),
-            };
-            ToolReply {
-                outcome,
-                notifications,
+                Err(error) => ToolReply {
+                    outcome: Err(error),
+                    notifications: Vec::new(),
+                    is_reported: false,
+                },
             }
         })
     }

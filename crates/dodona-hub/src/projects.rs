@@ -7,15 +7,73 @@ use std::sync::{Arc, PoisonError, RwLock};
 use dodona_proto::{CallError, ErrorCode, Principal, Project, ProjectId, UserId};
 use dodona_store::{Db, DbError};
 use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use crate::config::{HubConfig, Places};
+
+/// Directories that show the machine and its processes instead of files: `/proc/self/environ`
+/// holds the API keys of the server.
+const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Whether a caller may register directories outside the allowed ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// The caller has `hub:admin`.
+    Admin,
+    Member,
+}
+
+/// Where projects may be registered.
+pub(crate) struct AllowedRoots {
+    /// Directories below which users without `hub:admin` may register projects.
+    shared: Vec<PathBuf>,
+    /// Paths in which no user may, with the system's directories.
+    refused: Vec<PathBuf>,
+}
+
+impl AllowedRoots {
+    pub(crate) fn new(config: &HubConfig, places: &Places) -> Self {
+        let home = std::iter::once(&places.data).chain(&places.config);
+        let refused = home.chain(&config.private).map(|path| canonical(path));
+        Self {
+            shared: config.project_roots.clone(),
+            refused: refused.chain(SYSTEM.map(PathBuf::from)).collect(),
+        }
+    }
+
+    /// Whether a directory is one that no user may register. `/` is: it contains all the others.
+    fn is_refused(&self, root: &Path) -> bool {
+        root.parent().is_none() || self.refused.iter().any(|path| root.starts_with(path))
+    }
+
+    /// Whether a directory is below one of the setting `projects.roots`. Links are resolved at
+    /// each check, because a directory may be replaced by a link while the server runs.
+    fn is_shared(&self, root: &Path) -> bool {
+        self.shared
+            .iter()
+            .any(|shared| root.starts_with(canonical(shared)))
+    }
+}
+
+/// A path without links, or the path itself where it does not exist.
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
 
 /// The projects of `hub.db`, held in memory because every call asks.
 pub(crate) struct Projects {
     db: Db,
     known: RwLock<BTreeMap<ProjectId, Arc<Project>>>,
+    allowed: AllowedRoots,
+    /// Held while a project is checked and stored, so that two users cannot register overlapping
+    /// directories at the same time.
+    registering: Mutex<()>,
 }
 
 impl Projects {
-    pub(crate) async fn load(db: Db) -> Result<Self, DbError> {
+    /// Projects that may not be registered today, because an earlier version allowed it, are left
+    /// out.
+    pub(crate) async fn load(db: Db, allowed: AllowedRoots) -> Result<Self, DbError> {
         let rows = db
             .read(|tx| {
                 tx.query("select id, root, vault from projects", (), |row| {
@@ -41,6 +99,14 @@ impl Projects {
             let Ok(project_id) = ProjectId::new(&id) else {
                 continue;
             };
+            if allowed.is_refused(&canonical(Path::new(&root))) {
+                tracing::warn!(
+                    project = id,
+                    root,
+                    "ignored a project in a directory that may not be registered"
+                );
+                continue;
+            }
             let members = members
                 .iter()
                 .filter(|(of, _)| *of == id)
@@ -56,6 +122,8 @@ impl Projects {
         Ok(Self {
             db,
             known: RwLock::new(known),
+            allowed,
+            registering: Mutex::new(()),
         })
     }
 
@@ -102,10 +170,11 @@ impl Projects {
     }
 
     /// Registers a directory, with the user as its first member. Registering it again changes
-    /// nothing and answers the same; somebody else's is not joined by naming its path.
+    /// nothing and returns the same project.
     pub(crate) async fn register(
         &self,
         user: &UserId,
+        rights: Rights,
         root: &Path,
     ) -> Result<Arc<Project>, CallError> {
         let root = directory(root)?;
@@ -113,14 +182,9 @@ impl Projects {
             .to_str()
             .ok_or_else(|| bad_root(&root, "its path is not valid UTF-8"))?
             .to_owned();
-        if let Some(known) = self.at(&root) {
-            return match known.members.contains(user) {
-                true => Ok(known),
-                false => Err(CallError::new(
-                    ErrorCode::Forbidden,
-                    "this directory belongs to another user's project",
-                )),
-            };
+        let _registering = self.registering.lock().await;
+        if let Some(known) = self.check(user, rights, &root)? {
+            return Ok(known);
         }
         let id = self.free_id(&root);
         let (row_id, row_user, now) = (
@@ -153,9 +217,41 @@ impl Projects {
         Ok(project)
     }
 
-    fn at(&self, root: &Path) -> Option<Arc<Project>> {
+    /// Whether a user may register a directory; the project, where it is registered already.
+    fn check(
+        &self,
+        user: &UserId,
+        rights: Rights,
+        root: &Path,
+    ) -> Result<Option<Arc<Project>>, CallError> {
+        if self.allowed.is_refused(root) {
+            return Err(forbidden(
+                root,
+                "it contains Dodona's own files or system files",
+            ));
+        }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.values().find(|project| project.root == root).cloned()
+        let overlaps = |project: &&Arc<Project>| {
+            project.root.starts_with(root) || root.starts_with(&project.root)
+        };
+        // A parent would show the files of another user's project, a child a part of them.
+        if known
+            .values()
+            .filter(overlaps)
+            .any(|project| !project.members.contains(user))
+        {
+            return Err(forbidden(root, "it overlaps a project of another user"));
+        }
+        if let Some(project) = known.values().find(|project| project.root == root) {
+            return Ok(Some(Arc::clone(project)));
+        }
+        match rights {
+            Rights::Admin => Ok(None),
+            Rights::Member if self.allowed.is_shared(root) => Ok(None),
+            Rights::Member => Err(forbidden(root, "it is outside the allowed directories").hint(
+                "ask the administrator to register it, or to add a parent directory to `projects.roots`",
+            )),
+        }
     }
 
     /// An id made from the directory's name, with a number where that is taken.
@@ -195,6 +291,13 @@ fn directory(root: &Path) -> Result<PathBuf, CallError> {
         Ok(_) => Err(bad_root(root, "it is not a directory")),
         Err(error) => Err(bad_root(root, "it cannot be opened").log(error)),
     }
+}
+
+fn forbidden(root: &Path, why: &str) -> CallError {
+    CallError::new(
+        ErrorCode::Forbidden,
+        format!("`{}` cannot be a project: {why}", root.display()),
+    )
 }
 
 fn bad_root(root: &Path, why: &str) -> CallError {

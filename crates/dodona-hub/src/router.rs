@@ -10,7 +10,7 @@ use dodona_proto::{
     CallError, ErrorCode, MethodDescriptor, MethodName, PluginName, PluginState, PluginStatus,
     ProjectId,
 };
-use jsonschema::Validator;
+use dodona_schema::Validator;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::PluginLimits;
@@ -64,6 +64,8 @@ pub(crate) struct Snapshot {
     pub(crate) routes: HashMap<MethodName, Arc<Route>>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) plugins: BTreeMap<PluginName, PluginStatus>,
+    /// Why no tool runs: a plugin that must always be active is not.
+    pub(crate) ungoverned: Option<String>,
 }
 
 impl Snapshot {

@@ -185,7 +185,8 @@ fn late(node: &Node) -> CallError {
         (Some(method), Some(timeout)) => {
             format!("`{method}` took longer than {timeout:?} and was stopped")
         }
-        _ => "the time for the call is over".to_owned(),
+        (Some(method), None) => format!("`{method}` did not finish in the time allowed"),
+        (None, _) => "the call did not finish in the time allowed".to_owned(),
     };
     CallError::new(ErrorCode::DeadlineExceeded, message)
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dodona_plugin::{BoxFuture, CallError, ErrorCode, StateBackend, StateOwner, StateSnapshot};
+use dodona_proto::PluginName;
 use dodona_store::{Db, DbError, Tx};
 use serde_json::{Map, Value};
 
@@ -227,6 +228,24 @@ impl StateBackend for PluginStates {
                 .into_iter()
                 .map(|(key, text)| Ok((key, stored(&text)?)));
             values.collect()
+        })
+    }
+
+    fn delete_all<'a>(&'a self, plugin: &'a PluginName) -> BoxFuture<'a, Result<u64, CallError>> {
+        let row = plugin.to_string();
+        Box::pin(async move {
+            let deleted = self.db.write(move |tx| {
+                // Versions only ever grow, also for a plugin that comes back.
+                let sql = "update plugin_state_version set version = version + 1
+                           where plugin_id = ?1";
+                tx.execute(sql, (&row,))?;
+                tx.execute("delete from plugin_state where plugin_id = ?1", (&row,))
+            });
+            let deleted = deleted.await;
+            let mut held = self.held();
+            held.changes += 1;
+            held.owners.retain(|owner, _| owner.plugin != *plugin);
+            Ok(deleted?)
         })
     }
 

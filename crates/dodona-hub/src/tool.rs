@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dodona_hooks::Hooks;
 use dodona_hooks::point::{PostToolExecute, PreToolExecute};
-use dodona_plugin::Behalf;
 use dodona_plugin::activation::EventDraft;
+use dodona_plugin::{Behalf, DroppedNotification};
 use dodona_proto::hook::{ToolEnded, ToolEnding, ToolPending};
 use dodona_proto::{
-    CallError, ErrorCode, MethodName, Notification, PluginEffect, PluginName, Severity,
+    CallError, ErrorCode, MethodName, Notification, PluginEffect, PluginName, ProjectId, Severity,
+    UserId,
 };
 use serde_json::{Value, json};
 
+use crate::hub::Core;
 use crate::node::Node;
 use crate::router::Route;
 
@@ -108,6 +110,7 @@ impl ToolRun {
         };
         let about = self.end_of(&outcome);
         self.state().told = true;
+        self.node.state().is_reported = true;
         if let Err(error) = self.publish(kind, severity, about).await {
             tracing::warn!(call = %self.node.info.call_id, error = error.message, "how a tool call ended was not journaled");
         }
@@ -115,7 +118,9 @@ impl ToolRun {
         if !effects.is_empty() {
             let behalf = Behalf::of(&self.node.info);
             let told = self.node.core.carry_out(behalf, effects).await;
-            self.node.notify(told);
+            if !told.is_empty() {
+                self.node.notify(Undelivered::new(&self.node, told));
+            }
         }
         outcome
     }
@@ -271,5 +276,51 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// What an agent is to be told of a call it made.
-pub(crate) type Told = Vec<(PluginName, Notification)>;
+/// Notifications for the agent that made a call. Those that no agent takes, because there is none
+/// or it stopped waiting, are reported as dropped.
+pub(crate) struct Undelivered {
+    core: Arc<Core>,
+    user: UserId,
+    project: Option<ProjectId>,
+    context_id: Option<String>,
+    notifications: Vec<(PluginName, Notification)>,
+}
+
+impl Undelivered {
+    fn new(node: &Node, notifications: Vec<(PluginName, Notification)>) -> Self {
+        let info = &node.info;
+        Self {
+            core: Arc::clone(&node.core),
+            user: info.principal.user.clone(),
+            project: info.project.as_ref().map(|project| project.id.clone()),
+            context_id: (info.snapshot.as_ref()).map(|snapshot| snapshot.context_id.clone()),
+            notifications,
+        }
+    }
+
+    /// Hands them to the agent.
+    pub(crate) fn take(mut self) -> Vec<(PluginName, Notification)> {
+        std::mem::take(&mut self.notifications)
+    }
+}
+
+impl Drop for Undelivered {
+    fn drop(&mut self) {
+        for (_, notification) in self.notifications.drain(..) {
+            let Some(rule) = notification.rule else {
+                continue;
+            };
+            self.core.manager.notification_dropped(DroppedNotification {
+                user: self.user.clone(),
+                project: self.project.clone(),
+                rule,
+                message: notification.message,
+                context_id: self.context_id.clone(),
+                reason: match self.context_id {
+                    Some(_) => "the agent did not wait for the call".to_owned(),
+                    None => "the call was made outside of a query".to_owned(),
+                },
+            });
+        }
+    }
+}

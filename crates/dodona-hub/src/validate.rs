@@ -2,7 +2,7 @@
 
 use dodona_plugin::reading::nearest;
 use dodona_proto::{CallError, ErrorCode};
-use jsonschema::Validator;
+use dodona_schema::{Validator, Violation};
 use serde_json::{Value, json};
 
 use crate::config::LimitsConfig;
@@ -26,9 +26,9 @@ pub(crate) fn check(
         return Ok(());
     }
     let problems: Vec<(String, String)> = validator
-        .iter_errors(params)
-        .take(MOST)
-        .map(|error| (field(&error), problem(&error)))
+        .violations(params, MOST)
+        .iter()
+        .map(|violation| (field(violation), problem(violation)))
         .collect();
     let said: Vec<String> = problems
         .iter()
@@ -54,12 +54,12 @@ pub(crate) fn check(
 }
 
 /// What is wrong. A value that is too long to be shown is left out, not what was expected of it.
-fn problem(error: &jsonschema::ValidationError<'_>) -> String {
-    let whole = error.to_string();
+fn problem(violation: &Violation) -> String {
+    let whole = violation.to_string();
     if whole.len() <= LONGEST {
         return whole;
     }
-    let masked = error.masked().to_string();
+    let masked = violation.without_value();
     match masked.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &masked[..end]),
         None => masked,
@@ -67,12 +67,8 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> String {
 }
 
 /// The field an error is about, dotted as people write it.
-fn field(error: &jsonschema::ValidationError<'_>) -> String {
-    error
-        .instance_path()
-        .to_string()
-        .trim_start_matches('/')
-        .replace('/', ".")
+fn field(violation: &Violation) -> String {
+    violation.path.trim_start_matches('/').replace('/', ".")
 }
 
 /// The next thing to try: the field that a misspelt one meant, or the list of all.
@@ -152,7 +148,7 @@ mod tests {
     use super::*;
 
     fn refused(schema: &Value, params: &Value) -> CallError {
-        let validator = jsonschema::validator_for(schema).unwrap();
+        let validator = Validator::new(schema).unwrap();
         check(params, schema, &validator, &LimitsConfig::default()).unwrap_err()
     }
 

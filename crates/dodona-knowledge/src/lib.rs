@@ -40,8 +40,17 @@ use std::sync::Arc;
 use dodona_llm::Embedder;
 use dodona_plugin::{CallError, Plugin};
 
+pub use library::FileAccess;
 use library::Library;
 pub use web::WebOptions;
+
+/// The databases of this crate and their newest schema versions.
+pub const SCHEMAS: &[(&str, usize)] = &[
+    ("plugins/search/search.db", library::MIGRATIONS.len()),
+    ("plugins/thread/thread.db", thread::MIGRATIONS.len()),
+    ("plugins/vault/vault.db", vault::MIGRATIONS.len()),
+    ("plugins/web/web.db", web::MIGRATIONS.len()),
+];
 
 /// Asked with the root of a project, tells which folder of it holds the notes; `None` for all.
 pub type VaultRoot = Arc<dyn Fn(&Path) -> Result<Option<String>, CallError> + Send + Sync>;
@@ -56,6 +65,8 @@ pub struct Options {
     pub embedder: Option<Arc<Embedder>>,
     /// What of the web may be asked.
     pub web: WebOptions,
+    /// Which files of projects may be read and written.
+    pub files: FileAccess,
 }
 
 impl Default for Options {
@@ -65,6 +76,7 @@ impl Default for Options {
             vault_root: Arc::new(|_| Ok(None)),
             embedder: None,
             web: WebOptions::default(),
+            files: FileAccess::default(),
         }
     }
 }

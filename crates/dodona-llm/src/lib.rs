@@ -43,6 +43,7 @@
 mod anthropic;
 mod arguments;
 mod config;
+mod count;
 mod digest;
 mod embed;
 mod error;

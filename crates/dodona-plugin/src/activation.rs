@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use dodona_hooks::{Hook, Hooks};
 use dodona_proto::{Event, Notification, PluginEffect, PluginName, ProjectId, Severity, UserId};
-use dodona_store::{Db, Migration};
+use dodona_store::{Db, Durability, Migration, Redactor};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::event_handler::EventHandler;
 use crate::history::EventHistory;
 use crate::log::PluginLog;
 use crate::manifest::Manifest;
-use crate::rules::RuleHost;
+use crate::rules::{DroppedNotification, RuleHost};
 use crate::settings::{PluginSettings, Settings};
 use crate::state::StateStore;
+use crate::system::SystemContext;
 use crate::trusted::TrustHost;
 use crate::{ContractError, Method};
 
@@ -24,6 +26,7 @@ use crate::{ContractError, Method};
 pub type Activating<'a> = BoxFuture<'a, Result<Contribution, ActivationError>>;
 
 /// The one unit of extension.
+#[doc(alias = "AskyPlugin")]
 pub trait Plugin: Send + Sync + 'static {
     /// Its name, the first part of its methods' names.
     fn name(&self) -> &str;
@@ -53,10 +56,35 @@ pub trait Plugin: Send + Sync + 'static {
         false
     }
 
+    /// What its database promises. [`Durability::Rebuildable`] is for data that the plugin builds
+    /// from files or other databases: when it is damaged or missing, it is created again, empty.
+    fn durability(&self) -> Durability {
+        Durability::Full
+    }
+
+    /// Whether [`prepare`](Self::prepare) has to run before [`activate`](Self::activate): because
+    /// something outside of the program must be started, which may take long or never end.
+    fn needs_preparation(&self, _ctx: &PluginContext) -> bool {
+        false
+    }
+
+    /// Does what takes long before activation. Several plugins are prepared at the same time, while
+    /// calls are served; the plugin's status is `starting` until this returns. Then the same
+    /// instance is activated, or has failed with the error's text.
+    fn prepare(&self, _ctx: PluginContext) -> BoxFuture<'_, Result<(), ActivationError>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Says what the plugin brings. Nothing takes effect before the hub has the whole answer,
     /// so a plugin that fails leaves nothing behind. The database is migrated after this
     /// returns and before the first call.
     fn activate(&self, ctx: PluginContext) -> Activating<'_>;
+
+    /// Called once the database is migrated and before the first call: for bringing in order what an
+    /// earlier process left behind.
+    fn recover(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 
     /// Called when the server is about to stop, while everything still works.
     fn before_stop(&self) -> BoxFuture<'_, ()> {
@@ -89,6 +117,8 @@ pub struct Contribution {
     pub methods: Vec<Method>,
     /// A say at hook points.
     pub hooks: Vec<Hook>,
+    /// Callbacks for events.
+    pub event_handlers: Vec<EventHandler>,
     /// The schema of its database.
     pub migrations: Cow<'static, [Migration]>,
 }
@@ -113,6 +143,14 @@ impl Contribution {
         self
     }
 
+    /// Adds a callback for events. It runs from the moment the plugin is active until it is
+    /// deactivated.
+    #[must_use]
+    pub fn on_event(mut self, handler: EventHandler) -> Self {
+        self.event_handlers.push(handler);
+        self
+    }
+
     /// Gives the plugin's database its schema.
     #[must_use]
     pub fn migrations(mut self, migrations: impl Into<Cow<'static, [Migration]>>) -> Self {
@@ -132,8 +170,6 @@ pub struct PluginContext {
     pub settings: PluginSettings,
     /// Its own file, `plugins/<name>.toml`, as it is; empty without one.
     pub config: Arc<Map<String, Value>>,
-    /// The user's `config.toml`, as it is. A copy: changing it changes nothing.
-    pub global_config: Arc<Map<String, Value>>,
     /// What it remembers for each user and project.
     pub state: StateStore,
     /// A directory of its own; made when first used.
@@ -144,8 +180,10 @@ pub struct PluginContext {
     pub project: Option<ProjectId>,
     /// Where it says what it does; kept over reloads, and bounded.
     pub log: PluginLog,
-    /// The event bus.
-    pub bus: Arc<dyn EventBus>,
+    /// Removes secrets from texts that leave the plugin's own database.
+    pub redactor: Redactor,
+    /// Services that all plugins share: configuration, events, HTTP, telemetry, authorisation.
+    pub system: Arc<SystemContext>,
     /// The events that were journaled, for a plugin that reads them again.
     pub history: Arc<dyn EventHistory>,
     /// The way to other methods than those of its activation.
@@ -185,6 +223,9 @@ pub trait HookHost: Send + Sync {
         behalf: Behalf<'a>,
         effects: Vec<PluginEffect>,
     ) -> BoxFuture<'a, Vec<(PluginName, Notification)>>;
+
+    /// Reports that a notification of a rule is not delivered, so that the rule log shows it.
+    fn notification_dropped(&self, dropped: DroppedNotification);
 }
 
 /// For whom, and where.

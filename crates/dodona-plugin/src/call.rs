@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_proto::{
-    CallError, CallId, Item, ItemBody, MethodDescriptor, MethodName, Notification, PluginName,
-    PluginPath, Principal, Project, QuerySnapshot,
+    CallError, CallId, ErrorCode, Item, ItemBody, MethodDescriptor, MethodName, Notification,
+    PluginName, PluginPath, Principal, Project, QuerySnapshot, Surface,
 };
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -45,6 +45,31 @@ pub struct CallInfo {
     /// Cancelled when the call should end. Long computations look at it; awaiting code need not,
     /// it is dropped.
     pub cancel: CancellationToken,
+}
+
+impl CallInfo {
+    /// The project that the call is about.
+    ///
+    /// # Errors
+    ///
+    /// If the call names none. The hint says how the caller's surface names one.
+    pub fn require_project(&self) -> Result<&Arc<Project>, CallError> {
+        self.project.as_ref().ok_or_else(|| {
+            let hint = match self.principal.surface {
+                Surface::Cli => {
+                    "run the command in a project, or name one with `--project DIR`; `dodona index` registers one"
+                }
+                Surface::Rpc | Surface::Web => {
+                    "name a project in the header `X-Dodona-Project`; `hub.projects` lists them"
+                }
+                Surface::Mcp => {
+                    "name a project in the server's address (`/mcp?project=ID`), or start `dodona mcp` in one"
+                }
+                Surface::Internal => "name a project in the request",
+            };
+            CallError::new(ErrorCode::InvalidRequest, "the call names no project").hint(hint)
+        })
+    }
 }
 
 /// Where parameters come from, and so whether they are checked against the schema.
@@ -102,6 +127,9 @@ pub struct ToolReply {
     pub outcome: Result<Value, CallError>,
     /// What hooks want the agent to be told of it, and who wants that.
     pub notifications: Vec<(PluginName, Notification)>,
+    /// Whether the hub has reported the end of the call to `POST_TOOL_EXECUTE` and to the bus. It
+    /// has not if the call was refused before it began, for example for invalid parameters.
+    pub is_reported: bool,
 }
 
 /// The hub, as one call sees it. One object per call: facts and the way to others together.
@@ -155,6 +183,7 @@ impl CallCtx {
     }
 
     /// Calls another method with typed parameters and a typed result.
+    #[doc(alias = "call_plugin")]
     pub async fn call<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -252,7 +281,7 @@ impl fmt::Debug for CallCtx {
 
 fn encoding(what: &str, method: &str, error: &serde_json::Error) -> CallError {
     CallError::new(
-        crate::ErrorCode::Internal,
+        ErrorCode::Internal,
         format!("the {what} of `{method}` do not fit their type"),
     )
     .log(error)

@@ -33,7 +33,9 @@ pub enum Capability {
     TurnLifecycle,
     /// `call:<plugin>`: calling another plugin's methods.
     Call(PluginName),
-    /// `net:<host>`: talking to a host.
+    /// `events:<prefix>`: events whose type is the prefix or lies below it; `events:*` is every event.
+    Events(String),
+    /// `net:<host>`: HTTP requests to a host, as `host` or `host:port`.
     Net(String),
     /// `fs:<dir>`: files below a directory.
     Fs(String),
@@ -106,6 +108,12 @@ impl FromStr for Capability {
             Some(("call", plugin)) => PluginName::new(plugin)
                 .map(Self::Call)
                 .map_err(|error| part(error.to_string())),
+            Some(("events", prefix)) => match prefix == "*" || is_event_type(prefix) {
+                true => Ok(Self::Events(prefix.to_owned())),
+                false => Err(part(
+                    "write the start of an event type, such as `events:custom`".to_owned(),
+                )),
+            },
             Some(("net", host)) => match is_host(host) {
                 true => Ok(Self::Net(host.to_owned())),
                 false => Err(part("write a host such as `net:jira.example`".to_owned())),
@@ -125,11 +133,18 @@ fn unknown(text: &str) -> CapabilityError {
     let hint = match nearest(&name, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!(
-            "there is {}, call:PLUGIN, net:HOST, fs:DIR",
+            "there is {}, call:PLUGIN, events:PREFIX, net:HOST, fs:DIR",
             known.collect::<Vec<_>>().join(", ")
         ),
     };
     CapabilityError::Unknown { name, hint }
+}
+
+/// Whether a text is a dotted type of events, or the start of one in whole words.
+fn is_event_type(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(fits);
+    text.len() <= 256 && text.split('.').all(is_word)
 }
 
 fn is_host(text: &str) -> bool {
@@ -141,6 +156,7 @@ impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(plugin) => write!(f, "call:{plugin}"),
+            Self::Events(prefix) => write!(f, "events:{prefix}"),
             Self::Net(host) => write!(f, "net:{host}"),
             Self::Fs(dir) => write!(f, "fs:{dir}"),
             plain => {
@@ -183,6 +199,26 @@ impl Capabilities {
         }
     }
 
+    /// Whether events of a prefix may be read; an empty prefix is every event.
+    pub fn allow_events(&self, prefix: &str) -> bool {
+        let Self::Only(these) = self else { return true };
+        these.iter().any(|capability| match capability {
+            Capability::Events(granted) if granted == "*" => true,
+            Capability::Events(granted) => crate::event_handler::is_below(granted, prefix),
+            _ => false,
+        })
+    }
+
+    /// The hosts that may be reached, as `host` or `host:port`; `None` is any.
+    pub fn hosts(&self) -> Option<Vec<String>> {
+        let Self::Only(these) = self else { return None };
+        let hosts = these.iter().filter_map(|capability| match capability {
+            Capability::Net(host) => Some(host.clone()),
+            _ => None,
+        });
+        Some(hosts.collect())
+    }
+
     /// The plugins that may be called; `None` is any.
     pub fn callable(&self) -> Option<BTreeSet<PluginName>> {
         let Self::Only(these) = self else { return None };
@@ -202,6 +238,8 @@ mod tests {
     fn every_capability_is_read_as_it_is_written() {
         let texts = PLAIN.map(|(name, _)| name).into_iter().chain([
             "call:vault",
+            "events:custom.release",
+            "events:*",
             "net:jira.example:443",
             "fs:notes/public",
         ]);
@@ -221,5 +259,22 @@ mod tests {
         assert!(why("net:http://x/").contains("net:jira.example"));
         assert!(why("fs:../../etc").contains("without `..`"));
         assert!(why("everything at all").contains("call:PLUGIN"));
+        for wrong in ["events:", "events:custom.", "events:.x", "events:a b"] {
+            assert!(why(wrong).contains("events:custom"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_of_events_is_granted_in_whole_words() {
+        let granted = |text: &str| Capabilities::Only(BTreeSet::from([text.parse().unwrap()]));
+        let custom = granted("events:custom.release");
+        assert!(
+            custom.allow_events("custom.release") && custom.allow_events("custom.release.done")
+        );
+        for other in ["", "custom", "custom.releases", "tool.call"] {
+            assert!(!custom.allow_events(other), "{other}");
+        }
+        assert!(granted("events:*").allow_events("") && Capabilities::All.allow_events("tool"));
+        assert!(!granted("call:custom").allow_events("custom"));
     }
 }

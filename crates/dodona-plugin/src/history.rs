@@ -1,7 +1,9 @@
 //! What happened before: the journal's events, read again.
 
-use dodona_store::journal::{EventFilter, Place, Recent, RecordedEvent};
+use dodona_proto::StreamId;
+use dodona_store::journal::{EventFilter, InterruptedStream, Place, Recent, RecordedEvent};
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use crate::CallError;
 
@@ -26,4 +28,22 @@ pub trait EventHistory: Send + Sync {
         below: &'a str,
         limit: u32,
     ) -> BoxFuture<'a, Result<Recent, CallError>>;
+
+    /// The streams that were open when an earlier process ended, oldest first. They have ended as
+    /// failed and interrupted.
+    fn interrupted(&self) -> Vec<InterruptedStream> {
+        Vec::new()
+    }
+
+    /// Completes one of them with the last item that it lacks. For a plugin that stores its results
+    /// before it sends them: after a crash both must say the same. Nothing happens to a stream that
+    /// was not interrupted.
+    fn complete_interrupted<'a>(
+        &'a self,
+        _stream: StreamId,
+        _content_type: &'a str,
+        _data: Value,
+    ) -> BoxFuture<'a, Result<bool, CallError>> {
+        Box::pin(async { Ok(false) })
+    }
 }

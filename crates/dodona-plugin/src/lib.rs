@@ -54,6 +54,7 @@ pub mod activation;
 mod call;
 mod capability;
 mod emitter;
+mod event_handler;
 mod history;
 mod loader;
 mod log;
@@ -64,6 +65,8 @@ mod rules;
 mod schema;
 mod settings;
 mod state;
+mod system;
+mod telemetry;
 mod trusted;
 
 pub use activation::{
@@ -75,21 +78,27 @@ pub use call::{
 };
 pub use capability::{Capabilities, Capability, CapabilityError};
 pub use dodona_hooks as hooks;
+pub use dodona_http as http;
 pub use dodona_macros::{method, plugin};
 pub use dodona_proto as proto;
 pub use dodona_proto::{CallError, ErrorCode};
 pub use dodona_store as store;
 pub use emitter::{Emitter, forward};
+pub use event_handler::{EventCallback, EventHandler};
 pub use futures_util::future::BoxFuture;
 pub use history::EventHistory;
 pub use loader::{Loaded, Loader, Loaders, Outside, OutsideSource};
 pub use log::{LogLevel, LogLine, PluginLog};
 pub use manifest::Manifest;
 pub use method::{ContractError, Handler, Method, MethodSpec, NoParams, ToolSpec};
-pub use rules::{RuleHost, RuleSource};
-pub use schema::hash as schema_hash;
+pub use rules::{
+    DroppedNotification, PROJECT_RULES, RuleHost, RuleRefresh, RuleSource, RuleTrust, WrittenFiles,
+};
+pub use schema::{content_hash, hash as schema_hash};
 pub use settings::{Overrides, PluginSettings, Setting, SettingKind, Settings};
 pub use state::{State, StateBackend, StateOwner, StateSnapshot, StateStore};
+pub use system::{AuthContext, SystemContext};
+pub use telemetry::{MetricError, Telemetry};
 pub use trusted::{TrustHost, TrustedFolder, TrustedTexts};
 
 /// The examples of the how-tos, which must compile and run as written.

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::capability::Capability;
-use crate::reading::{Problem, Reading, to_json};
+use crate::reading::{Place, Problem, Reading, to_json};
 use crate::settings::{Setting, SettingKind, Settings};
 
 /// A manifest. For a built-in plugin the hub makes one of what the plugin says.
@@ -55,7 +55,7 @@ pub enum Code {
         /// The file, below the plugin's directory.
         main: String,
     },
-    /// An MCP server as a process of its own.
+    /// A process of its own.
     Process {
         /// The program.
         command: String,
@@ -65,8 +65,45 @@ pub enum Code {
         env: BTreeMap<String, String>,
         /// Where it starts, below the plugin's directory.
         cwd: Option<String>,
+        /// What it speaks over its standard input and output.
+        protocol: ProcessProtocol,
     },
 }
+
+/// What a process speaks over its standard input and output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessProtocol {
+    /// MCP: the server says what it brings.
+    Mcp,
+    /// JSON-RPC of Dodona's own: the manifest declares what it brings.
+    Dodona(Declarations),
+}
+
+/// What a manifest declares for a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Declarations {
+    /// `[[process.methods]]`.
+    pub methods: Vec<Declaration>,
+    /// `[[process.hooks]]`.
+    pub hooks: Vec<Declaration>,
+    /// `events` of `[process]`.
+    pub events: Vec<Declaration>,
+    /// How many requests the process is sent before it has answered the first; 1 if it does not say.
+    pub concurrency: Option<u32>,
+}
+
+/// Something that a manifest declares. Its loader knows what it means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Declaration {
+    /// As it is written.
+    pub spec: serde_json::Value,
+    /// Where.
+    pub place: Place,
+}
+
+/// The most requests that a process may be sent at the same time.
+const MAX_CONCURRENCY: i64 = 64;
 
 const TABLES: [&str; 6] = [
     "plugin",
@@ -316,17 +353,33 @@ fn process<'t>(
 ) -> Option<Code> {
     let (mut command, mut args) = (None, Vec::new());
     let (mut env, mut cwd) = (BTreeMap::new(), None);
+    let (mut is_ours, mut declared) = (false, Declarations::default());
+    let mut first = None;
     for (key, value) in table {
-        match key.get_ref().as_ref() {
+        let name = key.get_ref().as_ref();
+        if DECLARING.contains(&name) {
+            first.get_or_insert(key);
+        }
+        match name {
             "command" => command = reading.text("command", value),
             "args" => args = reading.texts("args", value),
             "env" => env = variables(reading, value),
             "cwd" => cwd = below(reading, value),
-            _ => reading.unknown(key, &["command", "args", "env", "cwd"]),
+            "protocol" => is_ours = protocol(reading, value),
+            "methods" => declared.methods = declarations(reading, name, value),
+            "hooks" => declared.hooks = declarations(reading, name, value),
+            "events" => declared.events = declarations(reading, name, value),
+            "concurrency" => declared.concurrency = concurrency(reading, value),
+            _ => reading.unknown(key, &PROCESS_KEYS),
         }
     }
     if command.is_none() {
         reading.fault(whole.span(), "`[process]` has no `command`");
+    }
+    if let Some(key) = first.filter(|_| !is_ours) {
+        let message = format!("`{}` needs `protocol = \"dodona\"`", key.get_ref());
+        let hint = "an MCP server says itself what it brings";
+        reading.fault_with(key.span(), message, hint);
     }
     let args = args.into_iter().map(Spanned::into_inner).collect();
     Some(Code::Process {
@@ -334,7 +387,81 @@ fn process<'t>(
         args,
         env,
         cwd,
+        protocol: match is_ours {
+            true => ProcessProtocol::Dodona(declared),
+            false => ProcessProtocol::Mcp,
+        },
     })
+}
+
+const PROCESS_KEYS: [&str; 9] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "protocol",
+    "methods",
+    "hooks",
+    "events",
+    "concurrency",
+];
+
+/// Those of them that belong to our own protocol.
+const DECLARING: [&str; 4] = ["methods", "hooks", "events", "concurrency"];
+
+/// Reads `protocol`: whether it is our own.
+fn protocol(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> bool {
+    match reading.text("protocol", value).as_deref() {
+        Some("dodona") => true,
+        Some("mcp") | None => false,
+        Some(other) => {
+            let message = format!("unknown protocol `{other}`");
+            reading.fault_with(value.span(), message, "write `dodona` or `mcp`");
+            false
+        }
+    }
+}
+
+/// Reads a list of tables. A text among them is the prefix of events.
+fn declarations(
+    reading: &mut Reading<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Vec<Declaration> {
+    let Some(array) = value.get_ref().as_array() else {
+        reading.expected(key, "a list of tables", value);
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for item in array.iter() {
+        let spec = match to_json(item.get_ref()) {
+            Ok(serde_json::Value::String(prefix)) if key == "events" => {
+                serde_json::json!({ "prefix": prefix })
+            }
+            Ok(spec) if spec.is_object() => spec,
+            Ok(_) => {
+                reading.expected(key, "a table", item);
+                continue;
+            }
+            Err(why) => {
+                reading.fault(item.span(), why);
+                continue;
+            }
+        };
+        let place = reading.place(item.span());
+        found.push(Declaration { spec, place });
+    }
+    found
+}
+
+fn concurrency(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<u32> {
+    let number = to_json(value.get_ref()).ok().and_then(|json| json.as_i64());
+    let number = number.filter(|number| (1..=MAX_CONCURRENCY).contains(number));
+    if number.is_none() {
+        let message = format!("`concurrency` must be a whole number from 1 to {MAX_CONCURRENCY}");
+        reading.fault(value.span(), message);
+    }
+    number.and_then(|number| u32::try_from(number).ok())
 }
 
 /// Reads `env`. Its values are plain: what a manifest may name is no secret.
@@ -569,6 +696,56 @@ main = "/bin/sh"
             "there is no key `proces`; did you mean `process`?",
         ] {
             assert!(told.contains(expected), "{expected}\n---\n{told}");
+        }
+    }
+
+    #[test]
+    fn a_process_declares_what_it_brings() {
+        let text = r#"
+[plugin]
+id = "gate"
+version = "0.1.0"
+[process]
+command = "python3"
+args = ["main.py"]
+protocol = "dodona"
+events = ["custom.release", { prefix = "tool", timeout = 3 }]
+concurrency = 4
+[[process.methods]]
+name = "count"
+doc = "Counts."
+[[process.hooks]]
+point = "PRE_TOOL_EXECUTE"
+"#;
+        let manifest = Manifest::parse("manifest.toml", text).unwrap();
+        let Some(Code::Process {
+            protocol: ProcessProtocol::Dodona(declared),
+            ..
+        }) = manifest.code
+        else {
+            panic!("{:?}", manifest.code);
+        };
+        assert_eq!(declared.methods[0].spec["name"], "count");
+        assert_eq!(declared.hooks[0].place.line, 14);
+        assert_eq!(declared.events[0].spec, json!({"prefix": "custom.release"}));
+        assert_eq!(declared.concurrency, Some(4));
+        for (was, is, why) in [
+            ("\"dodona\"", "\"grpc\"", "unknown protocol `grpc`"),
+            (
+                "\"dodona\"",
+                "\"mcp\"",
+                "`events` needs `protocol = \"dodona\"`",
+            ),
+            ("concurrency = 4", "concurrency = 0", "from 1 to 64"),
+            (
+                "[[process.methods]]\nname",
+                "[process.methods]\nname",
+                "must be a list of tables",
+            ),
+            ("concurrency", "concurency", "did you mean `concurrency`?"),
+        ] {
+            let told = problems(&text.replace(was, is)).join("\n");
+            assert!(told.contains(why), "{told}");
         }
     }
 

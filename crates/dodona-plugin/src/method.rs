@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{CallCtx, Emitter, schema};
+use crate::{CallCtx, CallInfo, Emitter, schema};
 
 /// Why a method does not keep the contract. Found at activation.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,10 @@ pub enum Handler {
 pub struct Method {
     descriptor: Arc<MethodDescriptor>,
     handler: Handler,
+    check: Option<Arc<CheckFn>>,
 }
+
+type CheckFn = dyn Fn(&CallInfo, &Value) -> Result<(), CallError> + Send + Sync;
 
 impl Method {
     /// A method that answers with one result.
@@ -116,6 +119,7 @@ impl Method {
         Ok(Self {
             descriptor: Arc::new(descriptor),
             handler,
+            check: None,
         })
     }
 
@@ -136,6 +140,7 @@ impl Method {
         Ok(Self {
             descriptor: Arc::new(descriptor),
             handler,
+            check: None,
         })
     }
 
@@ -144,6 +149,7 @@ impl Method {
         Self {
             descriptor: Arc::new(descriptor),
             handler,
+            check: None,
         }
     }
 
@@ -155,6 +161,30 @@ impl Method {
     /// What the hub runs.
     pub fn handler(&self) -> &Handler {
         &self.handler
+    }
+
+    /// Adds a check of the parameters beyond their schema. It runs before the call waits
+    /// for an approval, so it must be quick, change nothing and reject only calls that would fail even
+    /// if they were approved.
+    #[must_use]
+    pub fn checked(
+        mut self,
+        check: impl Fn(&CallInfo, &Value) -> Result<(), CallError> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Some(Arc::new(check));
+        self
+    }
+
+    /// Runs that check.
+    ///
+    /// # Errors
+    ///
+    /// If the call cannot succeed with these parameters.
+    pub fn check(&self, info: &CallInfo, params: &Value) -> Result<(), CallError> {
+        match &self.check {
+            Some(check) => check(info, params),
+            None => Ok(()),
+        }
     }
 }
 
@@ -181,6 +211,16 @@ fn describe<P: JsonSchema, R: JsonSchema>(
     spec: &MethodSpec,
     kind: MethodKind,
 ) -> Result<MethodDescriptor, ContractError> {
+    describe_as(spec, kind, schema::of::<P>(), schema::of::<R>())
+}
+
+/// Not generic: it would be compiled again for every method.
+fn describe_as(
+    spec: &MethodSpec,
+    kind: MethodKind,
+    mut params: Value,
+    result: Value,
+) -> Result<MethodDescriptor, ContractError> {
     let method = || spec.name.to_owned();
     let name = MethodName::new(spec.name).map_err(|source| ContractError::Name {
         method: method(),
@@ -191,7 +231,6 @@ fn describe<P: JsonSchema, R: JsonSchema>(
         method: method(),
         source,
     })?;
-    let (mut params, result) = (schema::of::<P>(), schema::of::<R>());
     let result_part = match kind {
         MethodKind::Unary => "result",
         MethodKind::Streaming => "items",

@@ -31,9 +31,13 @@ pub(crate) fn close(schema: &mut Value) {
 
 /// SHA-256 of a value's canonical JSON (keys sorted, no white space), in hex.
 pub fn hash(value: &Value) -> String {
-    let canonical = canonical(value).to_string();
+    content_hash(canonical(value).to_string().as_bytes())
+}
+
+/// SHA-256 of a file's content, in hex.
+pub fn content_hash(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(canonical.as_bytes()) {
+    for byte in Sha256::digest(bytes) {
         let _ = write!(hex, "{byte:02x}");
     }
     hex

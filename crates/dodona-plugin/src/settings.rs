@@ -43,6 +43,7 @@ impl SettingKind {
 }
 
 /// One thing that can be set.
+#[doc(alias = "PluginSetting")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// What it takes.

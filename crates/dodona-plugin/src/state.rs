@@ -52,6 +52,9 @@ pub trait StateBackend: Send + Sync {
         prefix: &'a str,
     ) -> BoxFuture<'a, Result<Vec<(String, Value)>, CallError>>;
 
+    /// Deletes all values of a plugin, of every user and project. Returns how many there were.
+    fn delete_all<'a>(&'a self, plugin: &'a PluginName) -> BoxFuture<'a, Result<u64, CallError>>;
+
     /// How often the owner's values have changed. It only ever grows.
     fn version<'a>(&'a self, owner: &'a StateOwner) -> BoxFuture<'a, Result<u64, CallError>>;
 

@@ -61,6 +61,7 @@ pub struct ToolMark {
     /// Where it belongs.
     pub category: ToolCategory,
     /// Which agents are offered it, by name.
+    #[doc(alias = "agent_scope")]
     pub agents: Vec<String>,
     /// Whether a person must agree to each call.
     pub approval: Approval,

@@ -66,6 +66,9 @@ pub struct Notification {
     /// texts from outside to say.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// Whether a core rule sends it. Such a notification is never dropped.
+    #[serde(default, skip)]
+    pub is_core: bool,
 }
 
 impl Notification {
@@ -77,13 +80,15 @@ impl Notification {
             priority: Priority::default(),
             deliver_at: DeliverAt::default(),
             rule: None,
+            is_core: false,
         }
     }
 }
 
-/// What begins the message by which a model is told of notifications: it looks like a user's and is
-/// not one.
-pub const NOTICES: &str = "Notices from the system, not from the user:";
+/// The first line of the message that delivers notifications to a model. The message has the role
+/// of a user's and is not one. Each line below it names its author unless that is the user or
+/// Dodona itself.
+pub const NOTICES: &str = "Notices from Dodona, not from the user:";
 
 /// What sort of thing a notification is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -129,6 +134,7 @@ pub enum Priority {
 }
 
 /// When an agent is told of something.
+#[doc(alias = "InjectionPoint")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliverAt {

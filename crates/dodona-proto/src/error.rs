@@ -36,6 +36,8 @@ pub enum ErrorCode {
     RateLimited,
     /// Too many calls at once.
     TooManyCalls,
+    /// A model has not answered within its number of turns.
+    TooManyTurns,
     /// A value is too large.
     TooLarge,
     /// Calls or values nest too deep.
@@ -121,6 +123,7 @@ const TABLE: &[Row] = {
         row(NotFound,         "hub.not_found",         -32004, Failed,  false, ExitKind::Usage),
         row(RateLimited,      "limit.rate",            -32005, Limited, true,  ExitKind::Limited),
         row(TooManyCalls,     "limit.concurrency",     -32005, Limited, true,  ExitKind::Limited),
+        row(TooManyTurns,     "limit.turns",           -32005, Limited, false, ExitKind::Limited),
         row(TooLarge,         "limit.size",            -32005, Limited, false, ExitKind::Limited),
         row(TooDeep,          "limit.depth",           -32005, Limited, false, ExitKind::Limited),
         row(DeadlineExceeded, "limit.deadline",        -32005, Limited, true,  ExitKind::Limited),

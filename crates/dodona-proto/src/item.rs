@@ -12,6 +12,7 @@ use crate::{CallId, ErrorCode, PluginPath};
 ///
 /// The fields of the body tell its kind; transports that have a place for it (the `event:` of
 /// SSE) name the kind there too.
+#[doc(alias("HubStreamItem", "TrackedStreamItem", "PluginStreamItem"))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// The call that emitted it.

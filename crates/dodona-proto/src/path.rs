@@ -37,6 +37,7 @@ impl PluginPath {
     }
 
     /// The path one step further down.
+    #[doc(alias = "extend")]
     pub fn join(&self, name: &str) -> Result<Self, PathError> {
         check_segment(name)?;
         if self.depth() > MAX_NESTING {

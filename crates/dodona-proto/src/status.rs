@@ -27,6 +27,8 @@ pub enum PluginState {
     Discovered,
     /// Its code is there.
     Loaded,
+    /// Something that it consists of is being started, for example its MCP server.
+    Starting,
     /// Its methods can be called.
     Active,
     /// It could not be loaded or activated.

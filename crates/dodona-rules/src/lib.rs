@@ -54,8 +54,12 @@ mod problem;
 mod reads;
 pub mod replay;
 pub mod schema;
+pub mod settings;
 mod testing;
 mod workbench;
+
+/// The database of this crate and its newest schema version.
+pub const SCHEMAS: &[(&str, usize)] = &[("plugins/rules/rules.db", log::MIGRATIONS.len())];
 
 pub use compile::{CompiledCondition, CompiledRule, Origin, ScriptSource};
 pub use context::{Facts, Occurrence, RuleContext};

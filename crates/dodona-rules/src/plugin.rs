@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::{BoxFuture, Contribution, Plugin, PluginContext};
+use dodona_plugin::{BoxFuture, Contribution, Plugin, PluginContext, RuleRefresh};
 
 use crate::desk::Desk;
 use crate::identity::STANDALONE;
-use crate::live::{Live, Rulebook, hooks};
+use crate::live::{EngineLink, Live, Rulebook, hooks};
 use crate::log::{Log, MIGRATIONS};
 use crate::methods::RuleMethods;
 use crate::workbench::Workbench;
@@ -18,6 +18,8 @@ use crate::workbench::Workbench;
 pub struct RulesOptions {
     /// Where the user keeps rules.
     pub rules: Option<PathBuf>,
+    /// The user's `config.toml`, whose `[settings]` rules can read.
+    pub config: Option<PathBuf>,
 }
 
 /// The plugin `rules`.
@@ -25,7 +27,14 @@ pub struct RulesOptions {
 pub struct RulesPlugin {
     options: RulesOptions,
     /// There while it is active.
-    live: Mutex<Option<Arc<Live>>>,
+    live: Mutex<Option<Running>>,
+}
+
+/// What lives as long as the plugin is active.
+struct Running {
+    live: Arc<Live>,
+    /// The host holds it weakly.
+    _link: Arc<dyn RuleRefresh>,
 }
 
 impl RulesPlugin {
@@ -37,7 +46,7 @@ impl RulesPlugin {
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, Option<Arc<Live>>> {
+    fn live(&self) -> MutexGuard<'_, Option<Running>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -62,14 +71,18 @@ impl Plugin for RulesPlugin {
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async move {
-            let book = Rulebook::new(self.options.rules.clone(), Arc::clone(&ctx.rules));
-            let log = Log::new(ctx.db.clone());
+            let versions = ctx.data_dir.join("versions");
+            let files = (self.options.rules.clone(), self.options.config.clone());
+            let book = Rulebook::new(files, versions, Arc::clone(&ctx.rules));
+            let log = Log::new(ctx.db.clone(), ctx.redactor.clone());
             let live = Live::new(
                 Arc::clone(&book),
                 Arc::clone(&ctx.rules),
-                Arc::clone(&ctx.bus),
+                Arc::clone(&ctx.system.event_bus),
                 Arc::clone(&log),
             );
+            let link: Arc<dyn RuleRefresh> = Arc::new(EngineLink(Arc::downgrade(&live)));
+            ctx.rules.register(Arc::downgrade(&link));
             let methods = Arc::new(RuleMethods::new(Arc::clone(&live)));
             let workbench = Workbench::new(Arc::clone(&live), Arc::clone(&ctx.history));
             let desk = Desk::new(Arc::clone(&live), self.options.rules.clone());
@@ -82,8 +95,8 @@ impl Plugin for RulesPlugin {
                 .into_iter()
                 .fold(contribution, Contribution::hook);
             book.watch();
-            log.keep_writing(&book);
-            *self.live() = Some(live);
+            log.keep_writing();
+            *self.live() = Some(Running { live, _link: link });
             Ok(contribution)
         })
     }
@@ -91,19 +104,22 @@ impl Plugin for RulesPlugin {
     /// Notes that wait are written. The last sessions may end after this, and are noted when it is
     /// let go.
     fn before_stop(&self) -> BoxFuture<'_, ()> {
-        let live = self.live().clone();
+        let live = self
+            .live()
+            .as_ref()
+            .map(|running| Arc::clone(&running.live));
         Box::pin(async {
             if let Some(live) = live {
-                live.log.flush(&live.book).await;
+                live.log.flush().await;
             }
         })
     }
 
     fn deactivate(&self) -> BoxFuture<'_, ()> {
-        let live = self.live().take();
+        let running = self.live().take();
         Box::pin(async {
-            if let Some(live) = live {
-                live.log.flush(&live.book).await;
+            if let Some(Running { live, .. }) = running {
+                live.log.flush().await;
             }
         })
     }

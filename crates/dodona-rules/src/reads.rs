@@ -26,8 +26,10 @@ impl Reads {
     pub const TOOLS: Self = Self(1 << 3);
     /// `context.history.messages`.
     pub const MESSAGES: Self = Self(1 << 4);
+    /// `context.project_state(project)`.
+    pub const PROJECT_STATE: Self = Self(1 << 5);
     /// Everything.
-    pub const ALL: Self = Self(0b1_1111);
+    pub const ALL: Self = Self(0b11_1111);
 
     /// Nothing of the kind.
     pub fn none() -> Self {
@@ -62,9 +64,10 @@ impl Reads {
     }
 
     fn of_call(name: &str) -> Self {
-        match TOOL_FUNCTIONS.contains(&name) {
-            true => Self::TOOLS,
-            false => Self::none(),
+        match name {
+            "context.project_state" | "project_state" => Self::PROJECT_STATE,
+            _ if TOOL_FUNCTIONS.contains(&name) => Self::TOOLS,
+            _ => Self::none(),
         }
     }
 
@@ -186,6 +189,10 @@ mod tests {
         assert_eq!(of("message_count_above(3)"), Reads::none());
         assert_eq!(of("len(context.history.messages) > 1"), Reads::MESSAGES);
         assert_eq!(of("context.event.payload.get('a')"), Reads::PAYLOAD);
+        assert_eq!(
+            of("'x' in context.project_state('p')"),
+            Reads::PROJECT_STATE
+        );
     }
 
     #[test]
@@ -196,6 +203,10 @@ mod tests {
         assert_eq!(of("return context.result.tool_name"), Reads::none());
         assert_eq!(of("return context.result.result"), Reads::RESULT);
         assert_eq!(of("local c = context"), Reads::ALL);
+        assert_eq!(
+            of("return context.project_state('p').x"),
+            Reads::PROJECT_STATE
+        );
         let history = Reads::TOOLS | Reads::MESSAGES;
         assert_eq!(of("for k, v in context.history do end"), history);
         assert_eq!(of_template("a result, but no template"), Reads::none());

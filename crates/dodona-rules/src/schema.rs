@@ -75,6 +75,11 @@ fn rule() -> Value {
                 "type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$",
                 "description": "Whose it is, and so whose state and settings it has.",
             },
+            "surfaces": {
+                "type": "array",
+                "items": { "enum": ["cli", "rpc", "web", "mcp", "internal"] },
+                "description": "From which surfaces it also covers calls of tools outside of a query.",
+            },
         },
     })
 }

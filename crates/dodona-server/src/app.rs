@@ -54,13 +54,17 @@ pub(crate) async fn dispatch(
     router: &Router,
     request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
+    // Boxed, so that a connection holds the state of a request only while it is being answered: a
+    // connection that waits for the items of a stream lives long, and there are thousands of them.
     if request.method() != Method::POST || request.uri().path() != "/rpc" {
-        return router.clone().oneshot(request).await;
+        return Box::pin(router.clone().oneshot(request)).await;
     }
-    Ok(match guard::refusal(&app, request.headers()) {
-        None => http::answer(&app, request).await,
-        Some(refusal) => refusal,
-    })
+    Ok(
+        match guard::refusal(&app, request.uri(), request.headers()) {
+            None => Box::pin(http::answer(&app, request)).await,
+            Some(refusal) => refusal,
+        },
+    )
 }
 
 /// Every route but `POST /rpc`.

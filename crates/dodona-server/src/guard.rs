@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -12,14 +12,22 @@ use crate::http;
 
 /// Refuses requests that name another host (DNS rebinding) or come from another origin.
 pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    match refusal(&app, request.headers()) {
+    match refusal(&app, request.uri(), request.headers()) {
         None => next.run(request).await,
         Some(refusal) => refusal,
     }
 }
 
 /// The same, for a request that does not pass the router.
-pub(crate) fn refusal(app: &App, headers: &HeaderMap) -> Option<Response> {
+pub(crate) fn refusal(app: &App, target: &Uri, headers: &HeaderMap) -> Option<Response> {
+    // `POST http://elsewhere/rpc`: the target counts more than the Host header then.
+    if target
+        .authority()
+        .is_some_and(|authority| !is_ours(app, authority.as_str()))
+    {
+        let message = "the request target does not name this server";
+        return Some(refuse(StatusCode::FORBIDDEN, message));
+    }
     match one(headers, &header::HOST) {
         Some(host) if is_ours(app, host) => {}
         Some(_) => {

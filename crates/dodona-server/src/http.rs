@@ -149,6 +149,7 @@ fn status(code: &ErrorCode) -> StatusCode {
         ErrorCode::NotFound | ErrorCode::MethodNotFound => StatusCode::NOT_FOUND,
         ErrorCode::Cancelled => StatusCode::CONFLICT,
         ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::TooManyTurns => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::RateLimited | ErrorCode::TooManyCalls => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Storage | ErrorCode::PluginNotActive | ErrorCode::Interrupted => {
             StatusCode::SERVICE_UNAVAILABLE

@@ -46,6 +46,7 @@ mod openrpc;
 mod options;
 mod page;
 mod plugins;
+mod refusals;
 mod rpc;
 mod serve;
 mod sse;

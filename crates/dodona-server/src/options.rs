@@ -9,7 +9,7 @@ use crate::telemetry::Metrics;
 pub struct ServerOptions {
     /// Names, beside the loopback ones, under which the server may be addressed.
     pub allowed_hosts: Vec<String>,
-    /// The most connections at once; further ones wait to be accepted.
+    /// The most connections at once; further ones are answered with 503. Default: 16 384.
     pub connections: usize,
     /// The most bytes of a request or a WebSocket message.
     pub body_bytes: usize,
@@ -41,7 +41,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             allowed_hosts: Vec::new(),
-            connections: 4096,
+            connections: 16_384,
             body_bytes: 8 << 20,
             batch: 100,
             batch_parallel: 16,

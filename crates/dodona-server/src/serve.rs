@@ -8,7 +8,7 @@ use dodona_hub::Hub;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +17,7 @@ use crate::app::{App, dispatch, router};
 use crate::io::{Place, Socket};
 use crate::options::ServerOptions;
 use crate::plugins::Mounts;
+use crate::refusals::Refusals;
 
 /// How long to wait after a failed accept: descriptors may have run out, and trying at once
 /// would only burn the processor.
@@ -38,21 +39,28 @@ pub async fn serve(
     let app = Arc::new(app);
     let router = Arc::new(router(Arc::clone(&app)));
     let connections = TaskTracker::new();
+    let mut refusals = Refusals::new();
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, place)) => {
-                let place = Place {
-                    among: place,
-                    tracked: connections.token(),
-                };
-                let socket = Socket::new(stream, place, app.options.write_timeout);
-                let (app, router) = (Arc::clone(&app), Arc::clone(&router));
-                tokio::spawn(async move { connection(socket, &app, &router).await });
-            }
+            Ok((stream, _)) => match Arc::clone(&places).try_acquire_owned() {
+                Ok(place) => {
+                    // Without this, small answers wait for the peer's delayed acknowledgement.
+                    // A peer that is gone already shows itself soon enough.
+                    let _ = stream.set_nodelay(true);
+                    let place = Place {
+                        among: place,
+                        tracked: connections.token(),
+                    };
+                    let socket = Socket::new(stream, place, app.options.write_timeout);
+                    let (app, router) = (Arc::clone(&app), Arc::clone(&router));
+                    tokio::spawn(async move { connection(socket, &app, &router).await });
+                }
+                Err(_) => refusals.refuse(stream, app.options.connections),
+            },
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -64,21 +72,6 @@ pub async fn serve(
     let _ = tokio::time::timeout(drain, connections.wait()).await;
     hub.stop(drain).await;
     Ok(())
-}
-
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(places)
-        .acquire_owned()
-        .await
-        .map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    // Without this, small answers wait for the peer's delayed acknowledgement.
-    // A peer that is gone already shows itself soon enough.
-    let _ = stream.set_nodelay(true);
-    Ok((stream, place))
 }
 
 async fn connection(socket: Socket, app: &Arc<App>, router: &axum::Router) {

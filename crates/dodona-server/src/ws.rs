@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use dodona_hub::{CancelTarget, Reader, StoredItem};
@@ -27,12 +27,39 @@ use crate::rpc::{self, Answer, Call, Frame, Incoming, Opened, Room};
 /// How many messages wait for a peer before those who send do.
 const OUTGOING: usize = 64;
 
+/// Bytes that are read at once. A larger message grows the buffer, for as long as it is read.
+const READ_BUFFER: usize = 4 << 10;
+
+/// Bytes that are collected before they are written.
+const WRITE_BUFFER: usize = 4 << 10;
+
+/// Whether the key of a handshake is what RFC 6455 asks for: 16 bytes in base64, exactly once.
+fn has_valid_key(headers: &HeaderMap) -> bool {
+    let mut keys = headers.get_all(header::SEC_WEBSOCKET_KEY).iter();
+    let (Some(key), None) = (keys.next(), keys.next()) else {
+        return false;
+    };
+    let Some(digits) = key.as_bytes().strip_suffix(b"==") else {
+        return false;
+    };
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    // The last digit carries two bits; the others of it are zero.
+    let ends_clean = matches!(digits.last(), Some(b'A' | b'Q' | b'g' | b'w'));
+    digits.len() == 22 && digits.iter().all(is_digit) && ends_clean
+}
+
 /// Upgrades a request whose host, origin and token have been checked.
 pub(crate) async fn upgrade(
     State(app): State<Arc<App>>,
     caller: Caller,
+    headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
+    if upgrade.is_ok() && !has_valid_key(&headers) {
+        let message = "`Sec-WebSocket-Key` must be 16 bytes in base64";
+        let error = CallError::new(ErrorCode::InvalidRequest, message);
+        return http::json(StatusCode::BAD_REQUEST, rpc::failure(None, &error));
+    }
     let Ok(upgrade) = upgrade else {
         let error = CallError::new(
             ErrorCode::InvalidRequest,
@@ -53,6 +80,9 @@ pub(crate) async fn upgrade(
     upgrade
         .max_message_size(bytes)
         .max_frame_size(bytes)
+        // The defaults are 128 KiB each, allocated for every connection however quiet it is.
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER)
         .on_upgrade(move |socket| connection(app, caller, socket))
 }
 

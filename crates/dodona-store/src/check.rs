@@ -1,15 +1,19 @@
 //! The examination that `dodona doctor` reports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::backup;
 use crate::error::DbError;
 use crate::migrate;
 use crate::options::{Durability, StoreOptions};
+use crate::rebuild;
+use crate::registry::DatabaseKind;
 use crate::session::Session;
 use crate::target::Target;
 
@@ -29,25 +33,56 @@ pub struct DatabaseReport {
     pub problems: Vec<String>,
 }
 
-/// Examines the databases in `used` and those found below `data_dir`.
+/// How closely a database is examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    Quick,
+    Full,
+}
+
+/// Examines the databases in `files` and those found below `data_dir`. Of those in `known` it is
+/// known that they have been there.
 pub(crate) async fn all(
     data_dir: &Path,
     options: &Arc<StoreOptions>,
-    used: BTreeSet<String>,
+    files: BTreeSet<String>,
+    known: BTreeMap<String, DatabaseKind>,
+    depth: Depth,
 ) -> Vec<DatabaseReport> {
     let data_dir = data_dir.to_owned();
     let options = Arc::clone(options);
     let work = move || {
-        let mut files = used;
+        let mut files = files;
         let mut reports = Vec::new();
         find(&data_dir, "", &mut files, &mut reports);
-        reports.extend(files.into_iter().map(|file| one(&data_dir, &options, file)));
+        let examined = files.into_iter().map(|file| {
+            let kind = known.get(&file).copied();
+            one(&data_dir, &options, file, kind, depth)
+        });
+        reports.extend(examined);
         reports
     };
     // Reading whole files takes long, and the reader threads are for the server's own reads.
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| vec![unreadable(".", format!("the examination failed: {error}"))])
+}
+
+/// The databases below a data directory.
+pub(crate) fn database_names(data_dir: &Path) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
+    find(data_dir, "", &mut files, &mut Vec::new());
+    files
+}
+
+/// What is wrong with a copy of a database.
+pub(crate) fn problems_of_copy(path: &Path) -> Vec<String> {
+    let (dir, file) = match (path.parent(), path.file_name()) {
+        (Some(dir), Some(file)) => (dir, file.to_string_lossy().into_owned()),
+        _ => return vec!["it has no name".to_owned()],
+    };
+    let options = Arc::new(StoreOptions::default());
+    one(dir, &options, file, None, Depth::Full).problems
 }
 
 /// Adds the names of the databases in a folder and those below it, and a report for each folder
@@ -70,6 +105,10 @@ fn find(dir: &Path, prefix: &str, files: &mut BTreeSet<String>, reports: &mut Ve
             continue;
         };
         let name = format!("{prefix}{name}");
+        if kind.is_dir() && name == backup::DIRECTORY {
+            // Copies, which are verified when they are used.
+            continue;
+        }
         if kind.is_dir() {
             find(&entry.path(), &format!("{name}/"), files, reports);
         } else if kind.is_file() && name.ends_with(".db") {
@@ -78,23 +117,43 @@ fn find(dir: &Path, prefix: &str, files: &mut BTreeSet<String>, reports: &mut Ve
     }
 }
 
-fn one(data_dir: &Path, options: &Arc<StoreOptions>, file: String) -> DatabaseReport {
+fn one(
+    data_dir: &Path,
+    options: &Arc<StoreOptions>,
+    file: String,
+    kind: Option<DatabaseKind>,
+    depth: Depth,
+) -> DatabaseReport {
     let path = data_dir.join(&file);
     let size_bytes = match fs::metadata(&path) {
+        Ok(metadata) if metadata.len() == 0 && kind == Some(DatabaseKind::Original) => {
+            return unreadable(&file, "the file is empty, and had data before".to_owned());
+        }
         Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && kind.is_some() => {
+            return unreadable(&file, "the file is missing".to_owned());
+        }
         Err(error) => return unreadable(&file, format!("the file cannot be read: {error}")),
     };
     let options = Arc::clone(options);
     let target = Target {
         file,
         path,
-        durability: Durability::Full,
+        durability: match kind {
+            Some(DatabaseKind::Derived) => Durability::Rebuildable,
+            _ => Durability::Full,
+        },
         options,
+        registry: None,
+        limits: None,
     };
     let (version, problems) = match Session::snapshot(&target) {
-        Ok(session) => examine(&session),
+        Ok(session) => examine(&session, depth),
         Err(error) => (None, vec![in_full(&error)]),
     };
+    if !problems.is_empty() && depth == Depth::Quick {
+        rebuild::mark(&target);
+    }
     DatabaseReport {
         file: target.file,
         version,
@@ -103,11 +162,18 @@ fn one(data_dir: &Path, options: &Arc<StoreOptions>, file: String) -> DatabaseRe
     }
 }
 
-fn examine(session: &Session) -> (Option<u32>, Vec<String>) {
+/// Looks for one kind of problem.
+type Look = fn(&Session) -> Result<Vec<String>, DbError>;
+
+fn examine(session: &Session, depth: Depth) -> (Option<u32>, Vec<String>) {
     let mut problems = Vec::new();
     let version = migrate::version(session);
     problems.extend(version.as_ref().err().map(|error| in_full(error)));
-    for look in [integrity, dangling] {
+    let looks: &[Look] = match depth {
+        Depth::Quick => &[quick_integrity],
+        Depth::Full => &[integrity, dangling],
+    };
+    for look in looks {
         match look(session) {
             Ok(found) => problems.extend(found),
             Err(error) => problems.push(in_full(&error)),
@@ -119,7 +185,15 @@ fn examine(session: &Session) -> (Option<u32>, Vec<String>) {
 }
 
 fn integrity(session: &Session) -> Result<Vec<String>, DbError> {
-    let sql = format!("PRAGMA integrity_check({MAX_PROBLEMS})");
+    pragma(session, "integrity_check")
+}
+
+fn quick_integrity(session: &Session) -> Result<Vec<String>, DbError> {
+    pragma(session, "quick_check")
+}
+
+fn pragma(session: &Session, name: &str) -> Result<Vec<String>, DbError> {
+    let sql = format!("PRAGMA {name}({MAX_PROBLEMS})");
     let mut found = session.tx().query(&sql, (), |row| row.get::<String>(0))?;
     found.retain(|line| line != "ok");
     Ok(found)

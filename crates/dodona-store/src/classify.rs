@@ -14,6 +14,9 @@ pub(crate) fn statement(file: &str, sql: &str, error: &rusqlite::Error) -> DbErr
     if let Some(error) = environmental(file, error) {
         return error;
     }
+    if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
+        return DbError::Timeout { sql: quote(sql) };
+    }
     match error {
         rusqlite::Error::SqliteFailure(failure, _)
             if failure.code == ErrorCode::ConstraintViolation =>
@@ -95,6 +98,11 @@ pub(crate) fn cause(error: &rusqlite::Error) -> Cause {
         rusqlite::Error::SqlInputError { error, msg, .. } => (error, msg.clone()),
         other => return Cause::new(other.to_string()),
     };
+    if failure.code == ErrorCode::AuthorizationForStatementDenied {
+        return Cause::new(format!(
+            "{message}: PRAGMA, ATTACH, DETACH, VACUUM and transaction statements cannot be used here"
+        ));
+    }
     Cause::new(format!("{message} (code {})", failure.extended_code))
 }
 

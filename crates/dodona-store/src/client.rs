@@ -31,6 +31,11 @@ impl From<DbError> for CallError {
                 "a database is damaged",
                 "run `dodona doctor`",
             ),
+            DbError::Missing { .. } => (
+                ErrorCode::Storage,
+                "a database is missing",
+                "run `dodona doctor`",
+            ),
             DbError::Open { .. } | DbError::Io { .. } | DbError::Spawn { .. } => (
                 ErrorCode::Storage,
                 "the disk did not do its part",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
 use crate::error::{Cause, DbError};
-use crate::job;
+use crate::job::{self, Job};
 use crate::migrate::{MigrateError, Migration};
 use crate::readers::{self, ReadRequest};
 use crate::target::Target;
@@ -100,9 +100,15 @@ impl Db {
         &self,
         work: impl FnOnce(&Tx<'_>) -> Result<R, DbError> + Send + 'static,
     ) -> Result<R, DbError> {
+        let (job, answer) = job::pack(work);
+        self.queue_read(job).await?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    /// Not generic: this is most of the code of a read, and would be compiled for every caller.
+    async fn queue_read(&self, job: Box<dyn Job>) -> Result<(), DbError> {
         let live = self.live()?;
         live.readable.get_or_try_init(|| self.open()).await?;
-        let (job, answer) = job::pack(work);
         let options = &live.target.options;
         let queue = live
             .readers
@@ -114,8 +120,7 @@ impl Db {
             target: Arc::clone(&live.target),
             job,
         };
-        self.send(queue, request).await?;
-        answer.await.unwrap_or_else(|_| Err(self.closed()))
+        self.send(queue, request).await
     }
 
     /// Runs `work` in a transaction and answers once it is stored as durably as the database

@@ -108,15 +108,22 @@ pub enum DbError {
         source: Cause,
     },
     /// The file is damaged or is no database. Give up on this database; others are unaffected.
-    #[error(
-        "the database `{file}` is damaged; run `dodona doctor`, then restore the newest \
-         `{file}.before-v*.bak`"
-    )]
+    #[error("the database `{file}` is damaged; run `dodona doctor` for what to do")]
     Corrupt {
         /// The damaged database.
         file: String,
         /// What the engine said.
         source: Cause,
+    },
+    /// The database was there before and is missing or empty. Give up on this database; tell the
+    /// user to restore it.
+    #[error(
+        "the database `{file}` existed before and is missing or empty; restore a backup with \
+         `dodona restore`, or create it again without its data with `--accept-data-loss`"
+    )]
+    Missing {
+        /// The missing database.
+        file: String,
     },
     /// The disk failed to read or write. If a commit was under way its outcome is unknown: read
     /// before writing the same again.
@@ -146,6 +153,13 @@ pub enum DbError {
         sql: String,
         /// What the engine said.
         source: Cause,
+    },
+    /// The statement took longer than the database's limit. If it changed something, the whole
+    /// transaction was rolled back.
+    #[error("the statement `{sql}` took too long and was stopped")]
+    Timeout {
+        /// The beginning of the statement.
+        sql: String,
     },
     /// The statement has another number of placeholders than values were given. Fix the caller.
     #[error("the statement `{sql}` takes {expected} values, {given} were given")]

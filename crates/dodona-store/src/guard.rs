@@ -6,6 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+
+use crate::clock::StatementClock;
+use crate::options::DatabaseLimits;
+
+/// How many instructions of the engine run between two looks at the clock: some microseconds.
+const INSTRUCTIONS: i32 = 10_000;
 
 /// Sets every safety switch. While `guest` is set, SQL may work with tables but not with
 /// transactions, other files or the engine's settings.
@@ -26,6 +33,32 @@ pub(crate) fn install(conn: &mut Connection, guest: &Arc<AtomicBool>) -> rusqlit
             Authorization::Allow
         }
     }))
+}
+
+/// Bounds what statements may cost, for SQL of plugins from outside the program. One function call can
+/// allocate as much as a value may have, and runs without a look at the clock.
+pub(crate) fn bound(
+    conn: &mut Connection,
+    limits: &DatabaseLimits,
+    clock: &Arc<StatementClock>,
+) -> rusqlite::Result<()> {
+    let value = i32::try_from(limits.max_value_bytes).unwrap_or(i32::MAX);
+    for (limit, most) in [
+        (Limit::SQLITE_LIMIT_LENGTH, value),
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
+        (Limit::SQLITE_LIMIT_COLUMN, 500),
+        (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
+        (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 100),
+        (Limit::SQLITE_LIMIT_VDBE_OP, 1_000_000),
+        (Limit::SQLITE_LIMIT_ATTACHED, 0),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
+        (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 50),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        conn.set_limit(limit, most)?;
+    }
+    let clock = Arc::clone(clock);
+    conn.progress_handler(INSTRUCTIONS, Some(move || clock.is_over()))
 }
 
 fn authorize(action: AuthAction<'_>) -> Authorization {

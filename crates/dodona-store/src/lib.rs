@@ -50,12 +50,15 @@
 //! - It maps no rows to structs and builds no SQL.
 //! - It makes no transaction across two databases. What another owner must learn is a row in an
 //!   outbox, applied there in a way that bears repetition.
-//! - It repairs nothing. [`Store::check`] reports; restoring a backup is the user's decision.
+//! - It repairs nothing but databases that are derived from other data. [`Store::check`] reports;
+//!   restoring a [`backup`] is the user's decision.
 //! - It does not keep a second process out; the owner of the data directory holds a lock for that.
 
+pub mod backup;
 mod check;
 mod classify;
 mod client;
+mod clock;
 mod db;
 mod error;
 mod files;
@@ -66,6 +69,10 @@ mod migrate;
 mod options;
 mod params;
 mod readers;
+mod rebuild;
+mod recorded;
+mod redact;
+mod registry;
 mod row;
 mod session;
 mod store;
@@ -79,8 +86,10 @@ pub use check::DatabaseReport;
 pub use db::{Commit, Db};
 pub use error::{Cause, ConstraintKind, DbError};
 pub use migrate::{MigrateError, Migration};
-pub use options::{Durability, StoreOptions};
+pub use options::{DataLoss, DatabaseLimits, Durability, StoreOptions};
 pub use params::{Binder, Params};
+pub use recorded::recorded_version;
+pub use redact::{Redactor, StreamRedactor};
 pub use row::Row;
 pub use store::{OpenError, Store};
 pub use tx::Tx;

@@ -32,6 +32,30 @@ pub struct StoreOptions {
     pub group_time: Duration,
     /// The size at which a database counts as full, or `None` for what the disk holds.
     pub max_database_bytes: Option<u64>,
+    /// What becomes of a database that has been there and is missing or empty.
+    pub data_loss: DataLoss,
+}
+
+/// Bounds of one database whose SQL is written by a plugin from outside the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseLimits {
+    /// The size at which the database is full.
+    pub max_bytes: u64,
+    /// How long one statement may take; then it fails with
+    /// [`DbError::Timeout`](crate::DbError::Timeout).
+    pub statement_time: Duration,
+    /// The largest text or blob, and the largest row.
+    pub max_value_bytes: u32,
+}
+
+/// What becomes of a database that has been there and is missing or empty. Derived databases are
+/// always created again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataLoss {
+    /// Its use fails with [`DbError::Missing`](crate::DbError::Missing).
+    Refused,
+    /// It is created again, empty.
+    Accepted,
 }
 
 impl Default for StoreOptions {
@@ -46,6 +70,7 @@ impl Default for StoreOptions {
             group_writes: 256,
             group_time: Duration::from_millis(5),
             max_database_bytes: None,
+            data_loss: DataLoss::Refused,
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use crate::error::DbError;
 use crate::job::Job;
 use crate::options::StoreOptions;
+use crate::rebuild;
 use crate::session::Session;
 use crate::target::Target;
 
@@ -73,6 +74,9 @@ impl Reader {
             return job.settle(Err(error));
         }
         let done = session.run(&mut *job);
+        if let Err(error) = &done {
+            rebuild::mark_on(&target, error);
+        }
         let ended = session.control("COMMIT");
         // A connection that met a failing disk or a damaged page may remember what it saw.
         let sound = ended.is_ok() && !done.is_err_and(|error| error.is_environmental());

@@ -18,6 +18,16 @@ impl<'a> Row<'a> {
         T::from_value(self.get_ref(index)?).map_err(|source| DbError::Column { index, source })
     }
 
+    /// The number of columns.
+    pub fn column_count(&self) -> usize {
+        self.inner.as_ref().column_count()
+    }
+
+    /// The name of a column, counted from 0.
+    pub fn column_name(&self, index: usize) -> Option<&str> {
+        self.inner.as_ref().column_name(index).ok()
+    }
+
     /// The text of a column, without copying it.
     pub fn text(&self, index: usize) -> Result<&str, DbError> {
         value::text(self.get_ref(index)?).map_err(|source| DbError::Column { index, source })

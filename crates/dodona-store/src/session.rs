@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{Batch, Connection, MAIN_DB, OpenFlags};
 
 use crate::classify;
+use crate::clock::StatementClock;
 use crate::error::{Cause, DbError};
 use crate::files;
 use crate::guard;
 use crate::job::Job;
-use crate::options::Durability;
+use crate::options::{DataLoss, Durability};
 use crate::target::Target;
 use crate::tx::{Access, Tx};
 
@@ -34,11 +36,20 @@ pub(crate) struct Session {
     access: Access,
     /// Set while a caller's own SQL runs, which may do less than ours.
     guest: Arc<AtomicBool>,
+    /// Times a caller's statements, where they are bounded.
+    clock: Option<Arc<StatementClock>>,
+}
+
+/// A script that failed, and the line at which it did.
+pub(crate) struct ScriptError {
+    pub(crate) line: usize,
+    pub(crate) source: DbError,
 }
 
 impl Session {
     /// Opens the database for writing, creating it if need be.
     pub(crate) fn writer(target: &Target) -> Result<Self, DbError> {
+        check_loss(target)?;
         files::create_file(&target.path)
             .map_err(|error| classify::file_access(&target.file, &error))?;
         let session = Session::open(target, Access::Write)?;
@@ -62,6 +73,13 @@ impl Session {
                 DbError::Open { file, source } => DbError::ReadOnly { file, source },
                 other => other,
             })?;
+        if let Some(registry) = &target.registry
+            && !is_absent(target)
+        {
+            // Only once the first page is in the file: a disk that fails before that leaves an
+            // empty file, which must not count as a lost database at the next start.
+            registry.add(&target.file, target.durability.into());
+        }
         Ok(session)
     }
 
@@ -109,11 +127,17 @@ impl Session {
         conn.busy_timeout(target.options.busy_timeout)
             .map_err(failed)?;
         conn.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+        let limits = target.limits.as_ref();
+        let clock = limits.map(|limits| Arc::new(StatementClock::new(limits.statement_time)));
+        if let (Some(limits), Some(clock)) = (limits, &clock) {
+            guard::bound(&mut conn, limits, clock).map_err(failed)?;
+        }
         Ok(Session {
             conn,
             file: target.file.clone(),
             access,
             guest,
+            clock,
         })
     }
 
@@ -129,7 +153,8 @@ impl Session {
         self.conn.pragma_update(None, "synchronous", synchronous)?;
         self.conn
             .pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
-        if let Some(bytes) = target.options.max_database_bytes {
+        let own = target.limits.map(|limits| limits.max_bytes);
+        if let Some(bytes) = own.or(target.options.max_database_bytes) {
             let page: u32 = self
                 .conn
                 .pragma_query_value(None, "page_size", |row| row.get(0))?;
@@ -166,13 +191,42 @@ impl Session {
     }
 
     /// Runs a caller's SQL of several statements inside the transaction that has been begun.
-    pub(crate) fn run_script(&self, sql: &str) -> Result<(), DbError> {
-        self.as_guest(|_| self.control(sql))
+    pub(crate) fn run_script(&self, sql: &str) -> Result<(), ScriptError> {
+        self.as_guest(|_| {
+            let mut batch = Batch::new(&self.conn, sql);
+            let mut done = 0;
+            loop {
+                if let Some(clock) = &self.clock {
+                    clock.start();
+                }
+                let ran = batch.next().and_then(|statement| match statement {
+                    None => Ok(None),
+                    Some(mut statement) => {
+                        statement.raw_query().next()?;
+                        // Without parameters this is the original text of the statement.
+                        Ok(Some(statement.expanded_sql().map_or(0, |sql| sql.len())))
+                    }
+                });
+                match ran {
+                    Ok(None) => return Ok(()),
+                    Ok(Some(length)) => done += length,
+                    Err(error) => {
+                        let rest = &sql[beginning(sql, done)..];
+                        let statement = rest.split(';').next().unwrap_or_default();
+                        let words: Vec<&str> = statement.split_whitespace().collect();
+                        return Err(ScriptError {
+                            line: line_of(sql, done, &error),
+                            source: classify::statement(&self.file, &words.join(" "), &error),
+                        });
+                    }
+                }
+            }
+        })
     }
 
     /// For our own statements with values and answers, inside the transaction that has been begun.
     pub(crate) fn tx(&self) -> Tx<'_> {
-        Tx::new(&self.conn, &self.file, self.access)
+        Tx::new(&self.conn, &self.file, self.access, self.clock.as_deref())
     }
 
     /// Whether a transaction is open. The engine itself ends one on some failures.
@@ -189,10 +243,68 @@ impl Session {
         self.guest.store(true, Ordering::Relaxed);
         let result = work(&self.tx());
         self.guest.store(false, Ordering::Relaxed);
+        if let Some(clock) = &self.clock {
+            clock.stop();
+        }
         result
     }
 
     fn error(&self, error: &rusqlite::Error) -> DbError {
         classify::opening(&self.file, error)
+    }
+}
+
+/// The line, from 1, at which a script failed after `done` bytes of it have run: where the engine
+/// found the fault, or else where the failing statement begins.
+fn line_of(script: &str, done: usize, error: &rusqlite::Error) -> usize {
+    let at = match error {
+        rusqlite::Error::SqlInputError { sql, offset, .. } => {
+            let rest = script.len().saturating_sub(sql.len());
+            rest + usize::try_from(*offset).unwrap_or(0)
+        }
+        _ => beginning(script, done),
+    };
+    1 + script[..floor(script, at)].matches('\n').count()
+}
+
+/// Where the next statement begins: after blank lines and comments.
+fn beginning(script: &str, done: usize) -> usize {
+    let mut at = floor(script, done);
+    loop {
+        let rest = &script[at..];
+        let blank = rest.len() - rest.trim_start().len();
+        let rest = &rest[blank..];
+        at += blank;
+        match rest.starts_with("--") {
+            true => at += rest.find('\n').unwrap_or(rest.len()),
+            false => return at,
+        }
+    }
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at.min(text.len()))
+}
+
+fn is_absent(target: &Target) -> bool {
+    fs::metadata(&target.path).map_or(true, |found| found.len() == 0)
+}
+
+/// Refuses to create a database again that has been there: its loss must not go unnoticed.
+fn check_loss(target: &Target) -> Result<(), DbError> {
+    let is_known = || {
+        let registry = target.registry.as_ref();
+        registry.is_some_and(|registry| registry.is_known(&target.file))
+    };
+    if !is_absent(target) || target.durability == Durability::Rebuildable || !is_known() {
+        return Ok(());
+    }
+    let file = target.file.clone();
+    match target.options.data_loss {
+        DataLoss::Refused => Err(DbError::Missing { file }),
+        DataLoss::Accepted => {
+            tracing::warn!(file, "creating a lost database again; its data is gone");
+            Ok(())
+        }
     }
 }

@@ -8,11 +8,12 @@ use std::{fmt, fs, io};
 
 use thiserror::Error;
 
-use crate::check::{self, DatabaseReport};
+use crate::check::{self, DatabaseReport, Depth};
 use crate::db::Db;
 use crate::files;
-use crate::options::{Durability, StoreOptions};
+use crate::options::{DatabaseLimits, Durability, StoreOptions};
 use crate::readers::ReadRequest;
+use crate::registry::{DatabaseKind, Registry};
 use crate::target::Target;
 use crate::worker::Worker;
 
@@ -55,6 +56,7 @@ struct Inner {
     options: Arc<StoreOptions>,
     readers: Arc<Worker<ReadRequest>>,
     databases: Mutex<Databases>,
+    registry: Arc<Registry>,
 }
 
 #[derive(Default)]
@@ -80,8 +82,10 @@ impl Store {
                 dir: data_dir.to_owned(),
                 source,
             })?;
+        let registry = Arc::new(Registry::load(&data_dir));
         Ok(Store {
             inner: Arc::new(Inner {
+                registry,
                 data_dir,
                 options: Arc::new(options),
                 readers: Arc::new(Worker::new()),
@@ -97,11 +101,30 @@ impl Store {
     /// handle whose every use fails with [`DbError::Refused`](crate::DbError::Refused): so a
     /// plugin with a bad name fails where it would notice a bad database, and alone.
     pub fn database(&self, file: &str, durability: Durability) -> Db {
+        self.handle(file, durability, None)
+    }
+
+    /// As [`database`](Store::database), for SQL that a plugin from outside the program writes: size
+    /// and time are bounded.
+    pub fn bounded_database(
+        &self,
+        file: &str,
+        durability: Durability,
+        limits: DatabaseLimits,
+    ) -> Db {
+        self.handle(file, durability, Some(limits))
+    }
+
+    fn handle(&self, file: &str, durability: Durability, limits: Option<DatabaseLimits>) -> Db {
         let mut databases = self.databases();
         if let Some(db) = databases.handles.get(file) {
-            let opened_as = db.target().map(|target| target.durability);
-            if opened_as.is_some_and(|opened_as| opened_as != durability) {
-                return Db::refused(file, "it is already in use with another durability");
+            let is_other =
+                |target: &Arc<Target>| (target.durability, target.limits) != (durability, limits);
+            if db.target().is_some_and(is_other) {
+                return Db::refused(
+                    file,
+                    "it is already in use with another durability or limits",
+                );
             }
             return db.clone();
         }
@@ -109,10 +132,11 @@ impl Store {
             data_dir,
             options,
             readers,
+            registry,
             ..
         } = &*self.inner;
-        let db = match Target::new(data_dir, file, durability, options) {
-            Ok(target) => Db::new(target, readers),
+        let db = match Target::new(data_dir, file, durability, options, registry) {
+            Ok(target) => Db::new(Target { limits, ..target }, readers),
             // Not remembered: what asks for bad names may ask for any number of them.
             Err(reason) => return Db::refused(file, reason),
         };
@@ -126,7 +150,30 @@ impl Store {
     /// Examines every database: those in use and those found in the data directory. It reads all
     /// of each file, and changes none.
     pub async fn check(&self) -> Vec<DatabaseReport> {
-        check::all(&self.inner.data_dir, &self.inner.options, self.used()).await
+        self.examine(Depth::Full).await
+    }
+
+    /// As [`check`](Store::check), without comparing indexes with their tables, which takes most of
+    /// the time. Derived databases with damage are built again when they are opened the next time.
+    pub async fn quick_check(&self) -> Vec<DatabaseReport> {
+        self.examine(Depth::Quick).await
+    }
+
+    async fn examine(&self, depth: Depth) -> Vec<DatabaseReport> {
+        let Inner {
+            data_dir,
+            options,
+            registry,
+            ..
+        } = &*self.inner;
+        let mut files = self.used();
+        let known = registry.known();
+        // A derived database that is gone is built again by itself.
+        let original = known
+            .iter()
+            .filter(|(_, kind)| **kind == DatabaseKind::Original);
+        files.extend(original.map(|(file, _)| file.clone()));
+        check::all(data_dir, options, files, known, depth).await
     }
 
     /// The databases that should have a file by now.
@@ -134,6 +181,29 @@ impl Store {
         let handles = &self.databases().handles;
         let used = handles.iter().filter(|(_, db)| db.is_used());
         used.map(|(file, _)| file.clone()).collect()
+    }
+
+    /// Deletes a database: its handles fail with [`DbError::Closed`](crate::DbError::Closed) from now
+    /// on, and the next use of its name creates an empty one. Its backups stay.
+    ///
+    /// # Errors
+    ///
+    /// If the name is invalid or a file cannot be removed.
+    pub async fn remove(&self, file: &str) -> io::Result<()> {
+        Target::check_name(file).map_err(io::Error::other)?;
+        let handle = self.databases().handles.remove(file);
+        if let Some(handle) = handle {
+            join(handle.close()).await;
+        }
+        // Forgotten first: a process that is killed in between leaves a file and not a lost database.
+        self.inner.registry.remove(file)?;
+        let path = self.inner.data_dir.join(file);
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            files::remove(Path::new(&name))?;
+        }
+        Ok(())
     }
 
     /// Serves what is queued, writes the logs into their databases and ends the threads. Later

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::options::{Durability, StoreOptions};
+use crate::options::{DatabaseLimits, Durability, StoreOptions};
+use crate::registry::Registry;
 
 /// Everything a thread needs to open a database.
 #[derive(Debug)]
@@ -14,6 +15,10 @@ pub(crate) struct Target {
     pub(crate) path: PathBuf,
     pub(crate) durability: Durability,
     pub(crate) options: Arc<StoreOptions>,
+    /// Where databases that exist are entered; without it nothing is noticed.
+    pub(crate) registry: Option<Arc<Registry>>,
+    /// Bounds of a database whose SQL is a plugin's.
+    pub(crate) limits: Option<DatabaseLimits>,
 }
 
 impl Target {
@@ -24,18 +29,25 @@ impl Target {
         file: &str,
         durability: Durability,
         options: &Arc<StoreOptions>,
+        registry: &Arc<Registry>,
     ) -> Result<Self, &'static str> {
-        check_name(file)?;
+        Self::check_name(file)?;
         Ok(Target {
             file: file.to_owned(),
             path: data_dir.join(file),
             durability,
             options: Arc::clone(options),
+            registry: Some(Arc::clone(registry)),
+            limits: None,
         })
+    }
+
+    /// Accepts names that stay below the data directory and mean the same file on every platform.
+    pub(crate) fn check_name(file: &str) -> Result<(), &'static str> {
+        check_name(file)
     }
 }
 
-/// Accepts names that stay below the data directory and mean the same file on every platform.
 fn check_name(file: &str) -> Result<(), &'static str> {
     let known = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-' | '.' | '/');
     if !file.chars().all(known) {

@@ -4,6 +4,7 @@ use rusqlite::types::ToSqlOutput;
 use rusqlite::{CachedStatement, Connection, ToSql};
 
 use crate::classify;
+use crate::clock::StatementClock;
 use crate::error::{Cause, DbError};
 use crate::params::{Binder, Params};
 use crate::row::Row;
@@ -18,6 +19,7 @@ pub struct Tx<'a> {
     conn: &'a Connection,
     file: &'a str,
     access: Access,
+    clock: Option<&'a StatementClock>,
 }
 
 /// What a transaction is for.
@@ -28,8 +30,18 @@ pub(crate) enum Access {
 }
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(conn: &'a Connection, file: &'a str, access: Access) -> Self {
-        Tx { conn, file, access }
+    pub(crate) fn new(
+        conn: &'a Connection,
+        file: &'a str,
+        access: Access,
+        clock: Option<&'a StatementClock>,
+    ) -> Self {
+        Tx {
+            conn,
+            file,
+            access,
+            clock,
+        }
     }
 
     /// Runs a statement that answers no rows, and tells how many it changed.
@@ -96,6 +108,9 @@ impl<'a> Tx<'a> {
                 file: self.file.to_owned(),
                 source: None,
             });
+        }
+        if let Some(clock) = self.clock {
+            clock.start();
         }
         let mut statement = self
             .conn

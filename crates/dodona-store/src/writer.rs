@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::DbError;
 use crate::job::Job;
 use crate::migrate::{self, MigrateError, Migration};
+use crate::rebuild;
 use crate::session::Session;
 use crate::target::Target;
 
@@ -83,6 +84,9 @@ impl Writer {
         let outcome = self.commit_group(&session, &mut group);
         // After a failed transaction only a new connection is known to see what is on disk.
         self.session = outcome.is_ok().then_some(session);
+        if let Err(error) = &outcome {
+            rebuild::mark_on(&self.target, error);
+        }
         for job in group {
             job.settle(outcome.clone());
         }
@@ -162,7 +166,10 @@ impl Writer {
     fn open(&mut self) -> Result<Session, DbError> {
         match self.session.take() {
             Some(session) => Ok(session),
-            None => Session::writer(&self.target),
+            None => {
+                rebuild::remove_damaged(&self.target)?;
+                Session::writer(&self.target)
+            }
         }
     }
 

@@ -45,7 +45,7 @@ struct Case {
     evalexpr: Option<String>,
 }
 
-/// `what`, the cases that are evaluated one after the other, and what DESIGN.md wants.
+/// `what`, the cases that are evaluated one after the other, and the ratio to reach.
 struct Table {
     what: &'static str,
     cases: Vec<Case>,

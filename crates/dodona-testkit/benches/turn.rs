@@ -129,6 +129,7 @@ impl Bench {
             .plugin(move || {
                 RulesPlugin::new(RulesOptions {
                     rules: Some(rules.clone()),
+                    config: None,
                 })
             });
         let hub = hub.start().await;

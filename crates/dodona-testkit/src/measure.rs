@@ -113,7 +113,7 @@ pub struct Row {
     pub what: String,
     /// What it is compared with.
     pub against: String,
-    /// What to reach, from DESIGN.md; empty where nothing is set.
+    /// The ratio or time to reach; empty if there is no target.
     pub target: String,
     /// How to read it.
     pub figure: Figure,

@@ -1,4 +1,4 @@
-//! The list of files, as Rust source.
+//! The list of the page's files as Rust source.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// A slice of `File`s and why the page is missing, as two items.
+/// Two constants: the `File`s of the page, and the reason if the page is missing.
 pub(crate) fn source(built: Result<PathBuf, String>, out: &Path) -> String {
     let (folder, missing) = match built {
         Ok(folder) => (folder, None),
@@ -16,7 +16,7 @@ pub(crate) fn source(built: Result<PathBuf, String>, out: &Path) -> String {
     collect(&folder, "", &mut files);
     let mut text = String::from("const FILES: &[File] = &[\n");
     for (name, path) in &files {
-        // What is compressed stands beside what it was made from.
+        // A compressed file is a field of the entry of its original.
         if !name.ends_with(".br") && !name.ends_with(".gz") {
             entry(&mut text, name, path, &files);
         }
@@ -58,7 +58,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, PathBuf>) {
     }
 }
 
-/// The page that says why there is none.
+/// Writes the page that explains why the page is missing.
 fn stand_in(out: &Path, reason: &str) -> PathBuf {
     let folder = out.join("stand-in");
     let page = include_str!("../src/missing/index.html").replace("{reason}", &escaped(reason));

@@ -1,8 +1,8 @@
 //! The page, as files in the program.
 //!
-//! Start from [`file()`] and [`index()`]. The page's source is in `web/`; this crate's build script runs
-//! Vite on it, and what Vite wrote is compiled in, each file also compressed. Where the page could not
-//! be built, [`missing`] says why, and the index is a page that says so too.
+//! Start from [`file()`] and [`index()`]. The page's source is in `web/`. This crate's build script runs
+//! Vite on it, or uses a page that is already built, and compiles the files into the program, each also
+//! compressed. If there is no page, [`missing`] returns the reason and the index is a page that shows it.
 //!
 //! ```
 //! let index = dodona_web::index();

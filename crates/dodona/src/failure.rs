@@ -8,11 +8,13 @@ use std::process::ExitCode;
 
 use dodona_hub::StartError;
 use dodona_proto::{CallError, ErrorCode, ExitKind};
+use dodona_store::backup::BackupError;
 
 use crate::config::ConfigError;
 use crate::home::{self, HomeError};
 use crate::owner::OwnerError;
 use crate::paint::{Paint, harmless};
+use crate::schema::NewerHome;
 
 /// A command that did not do what was asked.
 #[derive(Debug)]
@@ -160,10 +162,26 @@ impl From<OwnerError> for Failure {
     }
 }
 
+impl From<NewerHome> for Failure {
+    fn from(error: NewerHome) -> Self {
+        Self::new(ErrorCode::Storage.exit(), error.to_string()).hint(NewerHome::HINT)
+    }
+}
+
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
         Self::new(ErrorCode::Storage.exit(), in_full(&error))
             .hint("run `dodona doctor` to see what is wrong")
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        let exit = match &error {
+            BackupError::NotABackup { .. } | BackupError::Exists { .. } => ExitKind::Usage,
+            _ => ExitKind::Storage,
+        };
+        Self::new(exit, in_full(&error))
     }
 }
 

@@ -115,6 +115,14 @@ impl Home {
         [&self.config, &self.data]
     }
 
+    /// What no project may show: the settings, the data, and the directory of the token.
+    pub(crate) fn private(&self) -> Vec<PathBuf> {
+        let parent = self.token.parent().map(Path::to_owned);
+        let mut paths = vec![self.config.clone(), self.data.clone()];
+        paths.extend(parent);
+        paths
+    }
+
     /// Where the hub finds things.
     pub(crate) fn places(&self) -> Places {
         Places {

@@ -3,8 +3,10 @@
 //! A call that fails says so itself, so by default only faults of the program are shown, and of a
 //! server also what its operator should know.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
+use dodona_store::Redactor;
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
@@ -32,6 +34,37 @@ impl Audience {
     }
 }
 
+/// Cleans every line. It knows the keys of the settings once these are read.
+static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+
+/// Has lines from now on cleaned by a redactor that knows more. The first call counts.
+pub(crate) fn redact_with(redactor: &Redactor) {
+    let _ = REDACTOR.set(redactor.clone());
+}
+
+fn redactor() -> &'static Redactor {
+    static DEFAULT: OnceLock<Redactor> = OnceLock::new();
+    let default = || DEFAULT.get_or_init(Redactor::default);
+    REDACTOR.get().unwrap_or_else(default)
+}
+
+/// Standard error, without its failures: a line that cannot be written is lost, because a full disk
+/// or a closed pipe must not end a server that could go on serving.
+struct LossyStderr;
+
+impl Write for LossyStderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let clean = redactor().clean(&text);
+        let _ = io::stderr().write_all(clean.as_bytes());
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Starts logging, panics included: a plugin's panic fails its call only, so the usual message
 /// about a dying thread would mislead.
 pub(crate) fn start(audience: Audience) -> Result<(), Failure> {
@@ -41,11 +74,14 @@ pub(crate) fn start(audience: Audience) -> Result<(), Failure> {
         Failure::usage(format!("{VARIABLE} makes no sense: {error}"))
             .hint("write a level (`info`) or pairs such as `dodona_hub=debug,warn`")
     })?;
-    let stderr = std::io::stderr();
+    let stderr = io::stderr();
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(stderr.is_terminal() && crate::paint::Paint::of(&stderr).colours())
-        .with_writer(std::io::stderr)
+        .with_writer(|| LossyStderr)
+        // Without this the formatter reports a failed write with `eprintln!`, which panics where
+        // standard error cannot be written, and a panic while a panic is logged aborts the process.
+        .log_internal_errors(false)
         .without_time()
         .compact();
     // It fails when there is a logger already, which then does the same.

@@ -1,7 +1,8 @@
 //! One process owns the home.
 //!
-//! The owner holds a lock on a file, which the system gives back however the process ends, and
-//! writes into that file who it is. What the file says counts only while the lock is held.
+//! The owner holds a lock on the data directory, which the system releases however the process ends,
+//! and writes into a file who it is. The file is locked as well, for versions that know only that
+//! lock: alone it would not do, because a file that is removed and created again is another one.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -63,6 +64,9 @@ fn held(note: Option<&OwnerNote>) -> String {
 /// The right to use the home, for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Ownership {
+    /// Locked for as long as it is open.
+    #[cfg(unix)]
+    _directory: File,
     file: File,
     note: OwnerNote,
 }
@@ -71,6 +75,8 @@ impl Ownership {
     /// Takes the home, if nobody has it.
     pub(crate) fn take(data: &Path) -> Result<Self, OwnerError> {
         let path = data.join(FILE);
+        #[cfg(unix)]
+        let directory = lock_directory(data, &path)?;
         let file = match open(&path) {
             Ok(file) => file,
             Err(source) => return Err(OwnerError::Lock { path, source }),
@@ -85,7 +91,12 @@ impl Ownership {
             url: None,
             started: Timestamp::now(),
         };
-        let mut ownership = Self { file, note };
+        let mut ownership = Self {
+            #[cfg(unix)]
+            _directory: directory,
+            file,
+            note,
+        };
         // The lock is what counts: on a full disk there are still things to be read.
         if let Err(error) = ownership.write() {
             tracing::warn!(%error, "could not note who owns the home directory");
@@ -112,6 +123,20 @@ impl Drop for Ownership {
         // So that the next owner is not taken for this one in its first moments. If it fails, that
         // is all that happens.
         let _ = self.file.set_len(0);
+    }
+}
+
+#[cfg(unix)]
+fn lock_directory(data: &Path, note: &Path) -> Result<File, OwnerError> {
+    let failed = |source| OwnerError::Lock {
+        path: data.to_owned(),
+        source,
+    };
+    let directory = File::open(data).map_err(failed)?;
+    match directory.try_lock() {
+        Ok(()) => Ok(directory),
+        Err(TryLockError::WouldBlock) => Err(OwnerError::Held { note: read(note) }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
     }
 }
 
@@ -166,6 +191,16 @@ mod tests {
         first.write().unwrap();
         let error = Ownership::take(folder.path()).unwrap_err();
         assert!(matches!(error, OwnerError::Held { note: Some(_) }));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn removing_the_file_does_not_make_a_second_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = Ownership::take(folder.path()).unwrap();
+        std::fs::remove_file(folder.path().join(FILE)).unwrap();
+        let second = Ownership::take(folder.path());
+        assert!(matches!(second, Err(OwnerError::Held { note: None })));
     }
 
     #[test]

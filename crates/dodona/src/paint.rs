@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
 use anstream::stream::RawStream;
@@ -85,22 +86,59 @@ impl Paint {
     }
 }
 
-/// A text without characters that steer a terminal, except the ends of lines and tabs: whoever
-/// wrote it, it is shown and does nothing.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if text.contains(steers) {
-        let shown = |c: char| {
-            if steers(c) {
-                char::REPLACEMENT_CHARACTER
-            } else {
-                c
-            }
-        };
-        Cow::Owned(text.chars().map(shown).collect())
-    } else {
-        Cow::Borrowed(text)
+/// Whether texts are printed unchanged, as `--raw` says.
+static RAW: AtomicBool = AtomicBool::new(false);
+
+/// Prints texts unchanged from now on.
+pub(crate) fn print_raw() {
+    RAW.store(true, Ordering::Relaxed);
+}
+
+/// Whether texts are wanted unchanged.
+pub(crate) fn is_raw() -> bool {
+    RAW.load(Ordering::Relaxed)
+}
+
+/// How a character of untrusted text is printed.
+enum Fate {
+    Shown,
+    /// It would steer a terminal or change the direction of what follows: a mark takes its place.
+    Replaced,
+    /// It is not seen at all, and could hide a difference.
+    Removed,
+}
+
+fn fate(c: char) -> Fate {
+    match c {
+        '\n' | '\t' => Fate::Shown,
+        _ if c.is_control() => Fate::Replaced,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            Fate::Replaced
+        }
+        '\u{ad}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200d}'
+        | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}'
+        | '\u{feff}' => Fate::Removed,
+        _ => Fate::Shown,
     }
+}
+
+/// A text without characters that steer a terminal, change the direction of text or are not seen,
+/// except the ends of lines and tabs. It applies to pipes as well: what a program reads from them
+/// often ends on a terminal. `--raw` switches it off.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| matches!(fate(c), Fate::Shown);
+    if is_raw() || text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| match fate(c) {
+        Fate::Shown => Some(c),
+        Fate::Replaced => Some(char::REPLACEMENT_CHARACTER),
+        Fate::Removed => None,
+    };
+    Cow::Owned(text.chars().filter_map(shown).collect())
 }
 
 /// The same on one line.
@@ -119,6 +157,7 @@ mod tests {
     fn text_cannot_steer_the_terminal() {
         assert_eq!(harmless("a\n\tb"), "a\n\tb");
         assert_eq!(harmless("\u{1b}[31mred\u{9b}2J\r"), "�[31mred�2J�");
+        assert_eq!(harmless("a\u{202e}b\u{200b}c\u{feff}"), "a�bc");
         assert_eq!(one_line("a\n b\u{7}  c"), "a b� c");
     }
 

@@ -1,14 +1,16 @@
 //! The plugins of this binary.
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dodona_agent::AgentOptions;
+use dodona_extern::GuardCommand;
 use dodona_extern::luau::LuauLoader;
-use dodona_extern::mcp::{GuardCommand, McpLoader};
+use dodona_extern::mcp::McpLoader;
+use dodona_extern::process::ProcessLoader;
 use dodona_hub::echo::EchoPlugin;
 use dodona_hub::events::EventsPlugin;
-use dodona_knowledge::{Options, VaultRoot};
+use dodona_knowledge::{FileAccess, Options, VaultRoot};
 use dodona_llm::{Embedder, Models, process_environment};
 use dodona_plugin::{Loaders, Plugin};
 use dodona_proto::{CallError, ErrorCode};
@@ -16,6 +18,15 @@ use dodona_rules::{RulesOptions, RulesPlugin};
 
 use crate::config::{self, Settings};
 use crate::home::Home;
+use crate::privacy;
+
+/// The plugins that the program's `main` adds; the same for the whole process.
+static ADDED: OnceLock<Vec<Arc<dyn Plugin>>> = OnceLock::new();
+
+/// Adds plugins to the built-in ones. Called once, before the first command.
+pub(crate) fn add(plugins: Vec<Arc<dyn Plugin>>) {
+    let _ = ADDED.set(plugins);
+}
 
 /// Every plugin, in no particular order. The hub brings its own, `hub`.
 pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
@@ -23,31 +34,41 @@ pub(crate) fn all(home: &Home, settings: &Settings) -> Vec<Arc<dyn Plugin>> {
         vault_root: vault_root(home),
         embedder: embedder(settings),
         web: settings.web.clone(),
+        files: FileAccess::new(&home.private(), &settings.files_allow),
     });
     all.extend(dodona_agent::plugins(agent(home, settings)));
     all.push(Arc::new(RulesPlugin::new(RulesOptions {
         rules: Some(home.config.join("rules")),
+        config: Some(home.config_file()),
     })));
     all.push(Arc::new(EventsPlugin));
     all.push(Arc::new(EchoPlugin::default()));
+    all.extend(ADDED.get().into_iter().flatten().cloned());
     all
 }
 
 /// The word that makes this program the guard of an MCP server.
 const GUARD: &str = "child-guard";
 
-/// The server's command, where this program was started as a guard. That is no command of ours: it
-/// is not listed, and nothing of the program is set up for it.
-pub(crate) fn guarded_command() -> Option<impl Iterator<Item = OsString>> {
-    let mut words = std::env::args_os().skip(1);
-    (words.next()? == GUARD && words.next()? == "--").then_some(words)
+/// The file mode mask and the command to guard, where this program was started as a guard. That is not
+/// a command of the command line: it is not listed, and nothing of the program is set up for it.
+pub(crate) fn guarded_command(words: &[OsString]) -> Option<(u32, &[OsString])> {
+    match words {
+        [_, guard, mask, dashes, command @ ..] if guard == GUARD && dashes == "--" => {
+            let mask = u32::from_str_radix(mask.to_str()?, 8).ok()?;
+            Some((mask, command))
+        }
+        _ => None,
+    }
 }
 
 /// Who makes plugins of what is outside the program.
 pub(crate) fn loaders() -> Loaders {
-    let guard = GuardCommand::this_program([OsString::from(GUARD)]);
+    let mask = format!("{:o}", privacy::inherited_mask());
+    let guard = GuardCommand::this_program([OsString::from(GUARD), mask.into()]);
     Loaders::new()
         .with(Arc::new(LuauLoader::new()))
+        .with(Arc::new(ProcessLoader::new(guard.clone())))
         .with(Arc::new(McpLoader::new(guard)))
 }
 
@@ -79,6 +100,7 @@ fn agent(home: &Home, settings: &Settings) -> AgentOptions {
         models,
         prompts: Some(home.config.join("prompts")),
         agents: Some(home.config.join("agents")),
+        agent_models: settings.agent.models.clone(),
         max_turns: settings.agent.max_turns,
         token_budget: Some(u64::from(settings.agent.token_budget)),
         tool_timeout: settings.agent.tool_timeout,
@@ -145,7 +167,7 @@ mod tests {
         let stored = std::fs::read_to_string(&artefact).unwrap();
         assert!(
             stored == text,
-            "docs/reference/openrpc.json is old; run this test with UPDATE=1"
+            "docs/reference/openrpc.json is old; run `UPDATE=1 cargo test -p dodona --lib openrpc`"
         );
         hub.stop(Duration::from_secs(1)).await;
     }

@@ -1,7 +1,7 @@
 //! What a command knows about the shell it was started from.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dodona_hub::Answerers;
@@ -14,11 +14,14 @@ use crate::paint::Paint;
 use crate::project;
 use crate::quantity;
 use crate::session::Session;
+use crate::trust_notice;
 
 /// The user's side of a command.
 pub(crate) struct Shell {
     /// The project the user named.
     pub(crate) project: Option<PathBuf>,
+    /// Whether `--project` was given, with or without a directory.
+    pub(crate) names_project: bool,
     /// Whether the user wants it to end.
     pub(crate) interrupt: Interrupt,
 }
@@ -27,6 +30,21 @@ impl Shell {
     /// A session on the home that the environment names.
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
         self.session_with(Answerers::Nobody).await
+    }
+
+    /// The same, but gives up after `patience` where the server does not respond.
+    pub(crate) async fn session_within(
+        &self,
+        patience: Option<Duration>,
+    ) -> Result<Session, Failure> {
+        let home = Home::find()?;
+        let project = project::root(self.project.as_deref())?;
+        let nobody = Answerers::Nobody;
+        tokio::select! {
+            biased;
+            session = Session::start_within(&home, project.as_deref(), nobody, patience) => session,
+            () = self.interrupt.requested() => Err(self.cancelled(None)),
+        }
     }
 
     /// The same for a command that may be able to ask somebody by itself.
@@ -48,14 +66,28 @@ impl Shell {
 
     /// The same for a command that may be able to ask somebody by itself.
     pub(crate) async fn session_to_ask(&self, answerers: Answerers) -> Result<Session, Failure> {
+        let root = self.root_or_here()?;
+        let session = self.enter(answerers, &root).await?;
+        trust_notice::print_once(&session, &root).await;
+        Ok(session)
+    }
+
+    /// A session about the project for a command that is itself about trust: no notice is printed.
+    pub(crate) async fn quiet_session_in_project(&self) -> Result<Session, Failure> {
+        self.enter(Answerers::Nobody, &self.root_or_here()?).await
+    }
+
+    fn root_or_here(&self) -> Result<PathBuf, Failure> {
+        match project::root(self.project.as_deref())? {
+            Some(root) => Ok(root),
+            None => std::env::current_dir()
+                .map_err(|error| Failure::usage(format!("the current directory is gone: {error}"))),
+        }
+    }
+
+    async fn enter(&self, answerers: Answerers, root: &Path) -> Result<Session, Failure> {
         let mut session = self.session_with(answerers).await?;
-        let root = match project::root(self.project.as_deref())? {
-            Some(root) => root,
-            None => std::env::current_dir().map_err(|error| {
-                Failure::usage(format!("the current directory is gone: {error}"))
-            })?,
-        };
-        match session.enter(&root).await {
+        match session.enter(root).await {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.close().await;

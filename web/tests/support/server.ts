@@ -41,7 +41,8 @@ export class Server {
     if (!existsSync(program)) throw new Error(`there is no ${program}: run \`cargo build\`, or set DODONA_BIN`);
     const folder = mkdtempSync(join(tmpdir(), "dodona-page-"));
     const server = new Server(join(folder, "home"), join(folder, "shop"));
-    for (const [path, text] of Object.entries(setup.files ?? files)) server.write(path, text);
+    const written = setup.files ?? files;
+    for (const [path, text] of Object.entries(written)) server.write(path, text);
     mkdirSync(join(server.home, "config"), { recursive: true });
     writeFileSync(
       join(server.home, "config/config.toml"),
@@ -49,6 +50,9 @@ export class Server {
     );
     await server.up();
     server.run("index");
+    // The project is the user's own: its rules are in force as they are saved.
+    const hasRules = Object.keys(written).some((path) => path.startsWith(".dodona/"));
+    if (hasRules) server.run("trust", "accept", "--follow", "--yes");
     return server;
   }
 
@@ -85,7 +89,7 @@ export class Server {
   /** As a power cut would: nothing is told to anybody. */
   async kill(): Promise<void> {
     const child = this.child;
-    if (!child || child.exitCode !== null) return;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((done) => child.once("exit", done));
     child.kill("SIGKILL");
     await gone;

@@ -37,6 +37,13 @@ const TOOLS: &[Tool] = &[
         proof: &[],
         package: "strace",
     },
+    // Shows a program another time, in the tests of a wrong clock.
+    #[cfg(target_os = "linux")]
+    Tool {
+        program: "faketime",
+        proof: &[],
+        package: "faketime",
+    },
     // Runs the libraries that we compare ourselves with.
     Tool {
         program: "python3",
@@ -59,6 +66,12 @@ const TOOLS: &[Tool] = &[
         program: "npm",
         proof: &["--version"],
         package: "npm",
+    },
+    // Downloads packages in the test of `install.sh`.
+    Tool {
+        program: "curl",
+        proof: &[],
+        package: "curl",
     },
     // Shows the page, in its tests.
     Tool {

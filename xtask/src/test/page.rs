@@ -17,7 +17,12 @@ pub(super) fn run_tests() -> Result<()> {
         "cli",
     ]))?;
     if !is_installed(&workspace_root().join("web")) {
-        run(&mut npm(&["ci", "--no-audit", "--no-fund"]))?;
+        run(&mut npm(&[
+            "ci",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+        ]))?;
     }
     let program = program()?;
     if !program.is_file() {

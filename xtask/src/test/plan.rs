@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use super::Step;
 use super::report::{Outcome, Verdict, seconds};
+use super::{Lane, Scope, Step};
 
 /// What the command line asks for.
 pub(super) enum Request<'a> {
@@ -18,6 +18,7 @@ pub(super) enum Request<'a> {
 pub(super) struct Plan<'a> {
     pub(super) steps: Vec<&'a Step>,
     pub(super) after_failure: AfterFailure,
+    pub(super) scope: Scope,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,35 +29,49 @@ pub(super) enum AfterFailure {
 
 pub(super) fn parse<'a>(arguments: &[String], steps: &'a [Step]) -> Result<Request<'a>> {
     let mut after_failure = AfterFailure::Stop;
-    let mut extra = false;
+    let (mut quick, mut extra) = (false, false);
+    let mut since = None;
     let mut names = Vec::new();
-    for argument in arguments {
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "-h" | "--help" => return Ok(Request::Help),
             "--list" => return Ok(Request::List),
             "--keep-going" => after_failure = AfterFailure::KeepGoing,
             "--with-model" => extra = true,
+            "--quick" => quick = true,
+            "--since" => match arguments.next() {
+                Some(revision) => since = Some(revision.clone()),
+                None => bail!("`--since` needs a git revision, for example `--since main`"),
+            },
             option if option.starts_with('-') => {
                 bail!("unknown option `{option}`; see `cargo xtask test --help`")
             }
             name if steps.iter().any(|step| step.name == name) => names.push(name),
             unknown => {
                 let known = steps.iter().map(|step| step.name).collect::<Vec<_>>();
-                bail!(
-                    "no step is called `{unknown}`; there are: {}",
-                    known.join(", ")
-                );
+                bail!("unknown step `{unknown}`; steps: {}", known.join(", "));
             }
         }
     }
-    let wanted = |step: &&Step| match (names.is_empty(), step.extra) {
-        (_, true) if extra => true,
-        (true, is_extra) => !is_extra,
-        (false, _) => names.contains(&step.name),
+    if since.is_some() && !quick {
+        bail!("`--since` needs `--quick`: a full run tests everything");
+    }
+    let wanted = |step: &&Step| match step.lane {
+        Lane::Extra if extra => true,
+        _ if !names.is_empty() => names.contains(&step.name),
+        Lane::Quick => true,
+        Lane::Full => !quick,
+        Lane::Extra => false,
     };
     Ok(Request::Run(Plan {
         steps: steps.iter().filter(wanted).collect(),
         after_failure,
+        scope: if quick {
+            Scope::ChangedSince(since.unwrap_or_else(|| "HEAD".to_owned()))
+        } else {
+            Scope::Everything
+        },
     }))
 }
 
@@ -69,7 +84,7 @@ impl Plan<'_> {
             let outcome = if stopped {
                 Outcome::skipped(step.name)
             } else {
-                execute(step)
+                execute(step, &self.scope)
             };
             let failed = outcome.verdict == Verdict::Failed;
             stopped |= failed && self.after_failure == AfterFailure::Stop;
@@ -79,10 +94,10 @@ impl Plan<'_> {
     }
 }
 
-fn execute(step: &Step) -> Outcome {
+fn execute(step: &Step, scope: &Scope) -> Outcome {
     println!("\n── {}: {}", step.name, step.about);
     let start = Instant::now();
-    let result = (step.run)();
+    let result = (step.run)(scope);
     let time = start.elapsed();
     let verdict = match result {
         Ok(()) => {
@@ -110,26 +125,26 @@ mod tests {
         Step {
             name: "first",
             about: "passes",
-            extra: false,
-            run: || Ok(()),
+            lane: Lane::Quick,
+            run: |_| Ok(()),
         },
         Step {
             name: "second",
             about: "fails",
-            extra: false,
-            run: || bail!("on purpose"),
+            lane: Lane::Full,
+            run: |_| bail!("on purpose"),
         },
         Step {
             name: "third",
             about: "passes",
-            extra: false,
-            run: || Ok(()),
+            lane: Lane::Full,
+            run: |_| Ok(()),
         },
         Step {
             name: "fourth",
             about: "passes, where it is asked for",
-            extra: true,
-            run: || Ok(()),
+            lane: Lane::Extra,
+            run: |_| Ok(()),
         },
     ];
 
@@ -184,6 +199,18 @@ mod tests {
         assert_eq!(names(&[]), ["first", "second", "third"]);
         assert_eq!(names(&["--with-model", "first"]), ["first", "fourth"]);
         assert_eq!(names(&["fourth"]), ["fourth"]);
+    }
+
+    #[test]
+    fn quick_runs_the_quick_lane_for_what_changed() {
+        let plan = plan(&["--quick", "--since", "main"]);
+        let names: Vec<_> = plan.steps.iter().map(|step| step.name).collect();
+        assert_eq!(names, ["first"]);
+        assert!(matches!(plan.scope, Scope::ChangedSince(revision) if revision == "main"));
+        for wrong in [&["--since", "main"][..], &["--quick", "--since"]] {
+            let wrong: Vec<String> = wrong.iter().map(|word| (*word).to_owned()).collect();
+            assert!(parse(&wrong, STEPS).is_err());
+        }
     }
 
     #[test]

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
+
+use super::times::Times;
+
 /// How one step ended.
 pub(super) struct Outcome {
     pub(super) name: &'static str,
@@ -25,6 +29,18 @@ impl Outcome {
             time: Duration::ZERO,
         }
     }
+}
+
+/// Stores the times of the steps that passed, for `--list`.
+pub(super) fn record(outcomes: &[Outcome]) -> Result<()> {
+    let mut times = Times::load();
+    let passed = outcomes
+        .iter()
+        .filter(|outcome| outcome.verdict == Verdict::Passed);
+    for outcome in passed {
+        times.set(outcome.name, outcome.time);
+    }
+    times.save()
 }
 
 pub(super) fn failed(outcomes: &[Outcome]) -> Vec<&'static str> {

@@ -11,11 +11,13 @@ mod layers;
 mod licences;
 mod links;
 mod lints;
+mod outside;
 mod places;
 mod shortcuts;
 mod sizes;
 mod spdx;
 mod tree;
+mod workflows;
 
 use std::fmt;
 
@@ -94,9 +96,19 @@ const RULES: &[Rule] = &[
         check: links::check,
     },
     Rule {
+        name: "outside",
+        about: "no text refers to a file outside the repository",
+        check: outside::check,
+    },
+    Rule {
         name: "decisions",
         about: "decisions are numbered, and short",
         check: decisions::check,
+    },
+    Rule {
+        name: "workflows",
+        about: "workflows run the commands that contributors run",
+        check: workflows::check,
     },
 ];
 

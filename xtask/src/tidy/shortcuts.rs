@@ -1,4 +1,4 @@
-//! Rule: no parked tests, no loose ends, no silenced lints.
+//! Rule: no parked tests, no loose ends, no silenced lints, no printing that can panic.
 //!
 //! What is searched for is assembled here from pieces: this file is read by its own rule.
 
@@ -10,6 +10,25 @@ const IGNORED: &str = concat!("#[", "ignore");
 const IGNORED_EXAMPLE: &str = concat!("```", "ignore");
 const LOOSE_END: &str = concat!("todo", "!(");
 const SILENCED: [&str; 2] = [concat!("#[", "allow("), concat!("#![", "allow(")];
+
+/// They panic where the output cannot be written: a full disk or a closed pipe ends the server.
+const PRINTING: [&str; 4] = [
+    concat!("e", "println!("),
+    concat!("e", "print!("),
+    concat!("p", "rintln!("),
+    concat!("p", "rint!("),
+];
+
+/// What may print: tools, examples and tests that people run and watch, and build scripts.
+const MAY_PRINT: [&str; 7] = [
+    "xtask/",
+    "crates/dodona-testkit/",
+    "/tests/",
+    "fuzz/",
+    "/examples/",
+    "build.rs",
+    "/build/",
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let parked = tree.files.keys().filter(|path| path.contains(PARKED_FILE));
@@ -40,6 +59,12 @@ fn in_code(path: &str, text: &str) -> Vec<Problem> {
         if line.contains(LOOSE_END) {
             report("a loose end; finish it");
         }
+        let prints = PRINTING.iter().any(|print| has_word(line, print));
+        if prints && !MAY_PRINT.iter().any(|part| path.contains(part)) {
+            report(
+                "printing that panics where it cannot write; use `writeln!` and handle the error",
+            );
+        }
         if SILENCED.iter().any(|attribute| line.contains(attribute))
             && !gives_reason(&lines[index..])
         {
@@ -47,6 +72,14 @@ fn in_code(path: &str, text: &str) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Whether a word begins in the line, and not inside another word.
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
 }
 
 /// Whether the attribute that starts here says why; the formatter may have broken it into lines.
@@ -97,6 +130,22 @@ mod tests {
             messages("src/a.rs", &text),
             ["src/a.rs:2: a loose end; finish it"]
         );
+    }
+
+    #[test]
+    fn printing_that_panics_is_for_tools_and_tests() {
+        for print in PRINTING {
+            let text = format!("fn a() {{\n    {print}\"a\");\n}}\n");
+            assert_eq!(
+                messages("crates/dodona/src/a.rs", &text).len(),
+                1,
+                "{print}"
+            );
+            assert!(messages("crates/dodona/tests/cli/a.rs", &text).is_empty());
+            assert!(messages("xtask/src/a.rs", &text).is_empty());
+        }
+        let other = format!("let sprint = s{}\"a\");\n", PRINTING[3]);
+        assert!(messages("crates/dodona/src/a.rs", &other).is_empty());
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::ending::Stop;
 use super::preload::{self, Preloading};
 use super::role::Role;
 use super::tools::Toolbox;
-use super::{Work, history};
+use super::{Work, addressee, history};
 use crate::agent::Agent;
 use crate::conversation::{
     ContextId, KeyDecision, Owner, Query, QueryId, RecordedQuery, RecordedTurn,
@@ -317,6 +317,9 @@ async fn agents(agent: &Agent, ctx: &CallCtx) -> Vec<AgentVariable> {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct PromptParams {
+    /// The name of the agent that would answer. Default: the agent of the conversation, or `oracle`.
+    #[schemars(length(min = 1, max = 50))]
+    agent_id: Option<String>,
     /// The question that would be asked; without one what is there already.
     #[schemars(length(max = 65536))]
     message: Option<String>,
@@ -329,6 +332,8 @@ pub(crate) struct PromptParams {
 /// A request as it would be sent.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PromptShown {
+    /// The agent that would answer.
+    agent_id: String,
     /// Which model.
     model: String,
     /// How it should behave.
@@ -359,11 +364,12 @@ pub(crate) async fn show(
     ctx: &CallCtx,
     p: PromptParams,
 ) -> Result<PromptShown, CallError> {
-    let model = agent.model(p.model.as_deref())?;
     let owner = Owner::of(ctx)?;
     let asked = p.context_id.as_deref();
-    let known = agent.conversations.find(&owner, asked).await?;
-    let (hooks, role) = (agent.host.hooks(), Role::main());
+    let role = addressee(agent, ctx, p.agent_id.as_deref(), asked).await?;
+    let model = agent.model(p.model.as_deref().or(role.model()))?;
+    let known = agent.conversations.find(&owner, asked, role.name()).await?;
+    let hooks = agent.host.hooks();
     let ((system, _), mut messages) = match &known {
         Some(id) => {
             let asked = Asked {
@@ -391,7 +397,7 @@ pub(crate) async fn show(
             model: &model,
             snapshot: Arc::new(snapshot_before(agent, ctx, known.as_ref())),
             question: &question,
-            offers_tools: !toolbox.is_empty(),
+            offers_tools: role.is_main() && !toolbox.is_empty(),
         };
         let found = preloading.run(&mut Citations::of(&messages)).await;
         messages.push(Message::User {
@@ -422,6 +428,7 @@ pub(crate) async fn show(
         ..tokens
     };
     Ok(PromptShown {
+        agent_id: role.name().to_owned(),
         model: model.name().to_owned(),
         system,
         messages: messages.iter().map(as_json).collect(),

@@ -15,6 +15,7 @@ use super::ending::Stop;
 use super::summarize::Summarizer;
 use crate::agent::Agent;
 use crate::conversation::{Compaction, ContextId, Counter, Plan, SummaryLine};
+use crate::notify::notify;
 
 /// The built-in summarizer, by the name that hooks and settings have for it.
 pub(crate) const EXTRACTIVE: &str = "extractive";
@@ -174,9 +175,10 @@ impl Compactor<'_> {
             return Ok(());
         }
         let host: &dyn HookHost = self.agent.host.as_ref();
-        let told = host.carry_out(Behalf::of(self.ctx), effects).await;
+        let behalf = Behalf::of(self.ctx);
+        let told = host.carry_out(behalf, effects).await;
         let conversations = &self.agent.conversations;
-        Ok(conversations.notify(&self.context, told).await?)
+        Ok(notify(conversations, host, behalf, &self.context, told).await?)
     }
 }
 

@@ -98,27 +98,36 @@ impl Work<'_> {
 
     async fn complete(&mut self, answered: Answered) -> Result<AgentResponse, Stop> {
         let Answered { turn, said } = answered;
-        let truncated = said.is_truncated();
-        self.query.try_answer(turn, said.text, said.opaque).await?;
+        let response = self.response(turn, said.is_truncated());
+        // The stream of the call gets the response after the conversation has the answer. It is
+        // stored with it, so that a crash in between does not leave the two disagreeing.
+        let unsent = serde_json::to_value(&response).ok();
+        let unsent = unsent.map(|response| (self.ctx.call_id, response));
+        let stored = self.query.try_answer(turn, said.text, said.opaque, unsent);
+        stored.await?;
         self.agent.memorize_later(self.query.context());
         self.tell_usage().await?;
-        let sources = self.citations.cited().to_vec();
-        for (index, source) in sources.iter().enumerate() {
+        for (index, source) in response.sources.iter().enumerate() {
             emit::source(self.ctx, index + 1, source).await?;
         }
-        let text = std::mem::take(&mut self.partial);
+        self.partial.clear();
         let ended = TurnEnd {
-            answer: Some(&text),
+            answer: Some(&response.text),
             ..TurnEnd::default()
         };
         self.turn_completed(ended).await?;
-        Ok(AgentResponse {
+        Ok(response)
+    }
+
+    fn response(&self, turn: u32, truncated: bool) -> AgentResponse {
+        let text = self.partial.clone();
+        AgentResponse {
             uncited: match self.model.quotes() {
                 true => Vec::new(),
                 false => cite::uncited(&text),
             },
             text,
-            sources,
+            sources: self.citations.cited().to_vec(),
             truncated,
             model: self.model.name().to_owned(),
             turns: turn,
@@ -126,7 +135,8 @@ impl Work<'_> {
             cost_micros: self.cost_micros,
             query_id: self.query.id().to_string(),
             context_id: self.query.context().to_string(),
-        })
+            agent_id: self.role.name().to_owned(),
+        }
     }
 
     /// Tells plugins that the query ended without an answer. It has ended whatever they do.
@@ -145,7 +155,11 @@ impl Work<'_> {
 
     /// What was shown of an answer is kept, and never taken for one: the query says how it ended.
     async fn stop(mut self, stop: Stop) -> CallError {
-        let Stop { state, error, .. } = stop;
+        let Stop {
+            state, mut error, ..
+        } = stop;
+        // Providers quote what they were sent in their errors.
+        self.agent.redactor.text(&mut error.message);
         let partial = std::mem::take(&mut self.partial);
         if !partial.trim().is_empty() {
             let turn = self.snapshot.turn.iteration_count;
@@ -177,7 +191,7 @@ impl Drop for Work<'_> {
     /// Who waits for an agent that was stopped with it may be gone first, and the agent's call with
     /// him: nothing runs on there that could say how it ended.
     fn drop(&mut self) {
-        if self.ctx.cancel.is_cancelled() {
+        if self.tool_ctx.cancel.is_cancelled() {
             self.query.was_stopped(CANCELLED);
         }
     }

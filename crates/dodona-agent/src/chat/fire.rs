@@ -12,13 +12,16 @@ use dodona_plugin::{Behalf, CallError};
 use dodona_proto::hook::{
     ModelCall, ModelOptionsEdit, ModelResponse, QueryReceived, SessionResolved, TurnCompleted,
 };
-use dodona_proto::{DeliverAt, Message, PluginEffect, QuerySnapshot, Severity};
+use dodona_proto::{
+    DeliverAt, Message, Notification, PluginEffect, PluginName, QuerySnapshot, Severity,
+};
 use serde_json::{Value, json};
 
 use super::ending::Stop;
 use super::turn::{Heard, Said};
 use super::{Work, emit};
 use crate::conversation::Appended;
+use crate::notify::notify;
 
 /// What is told before a request that follows no tool.
 const AT_START: &[DeliverAt] = &[DeliverAt::TurnStart, DeliverAt::Immediate];
@@ -134,7 +137,7 @@ impl Work<'_> {
         }
     }
 
-    /// After an answer: plugins may change what was said before it is stored or acted upon.
+    /// After an answer: plugins may change what was said before it is shown, stored or acted upon.
     pub(super) async fn after_response(&mut self, said: &mut Said) -> Result<(), Stop> {
         let hooks = Arc::clone(&self.hooks);
         if !hooks.has_subscribers::<point::PostLlmResponse>() {
@@ -156,12 +159,13 @@ impl Work<'_> {
             self.heard = Some(heard);
         }
         said.take_calls(changed.calls);
-        if changed.text != said.text {
-            // What was streamed has been seen; what is stored and answered is this.
-            self.partial = self.citations.pass(self.ctx, &changed.text).await?;
-            self.partial.push_str(&self.citations.rest());
-            said.text = changed.text;
-        }
+        said.text = changed.text;
+        // Nothing of the text was shown so far.
+        let shown = self.citations.pass(self.ctx, &said.text).await?;
+        self.show(shown).await?;
+        let rest = self.citations.rest();
+        self.show(rest).await?;
+        self.show_held().await?;
         self.carry_out(fired.effects).await
     }
 
@@ -195,8 +199,17 @@ impl Work<'_> {
         }
         let behalf = Behalf::of(self.ctx);
         let told = self.agent.host.carry_out(behalf, effects).await;
-        let conversations = &self.agent.conversations;
-        Ok(conversations.notify(self.query.context(), told).await?)
+        self.notify(told).await
+    }
+
+    /// Stores notifications until they are delivered.
+    pub(super) async fn notify(
+        &self,
+        notifications: Vec<(PluginName, Notification)>,
+    ) -> Result<(), Stop> {
+        let (conversations, host) = (&self.agent.conversations, self.agent.host.as_ref());
+        let (behalf, context) = (Behalf::of(self.ctx), self.query.context());
+        Ok(notify(conversations, host, behalf, context, notifications).await?)
     }
 
     async fn publish(&self, kind: &'static str, payload: Value) -> Result<(), CallError> {

@@ -16,6 +16,7 @@ mod history;
 mod preload;
 mod queue;
 mod repeats;
+mod report;
 mod role;
 mod run;
 mod summarize;
@@ -27,11 +28,13 @@ use std::sync::Arc;
 
 use dodona_llm::{Model, RequestDigest};
 use dodona_plugin::hooks::Hooks;
+use dodona_plugin::store::StreamRedactor;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::{Message, QuerySnapshot, Usage};
+use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::conversation::{Counter, NewQuery, Owner, Query};
+use crate::conversation::{Counter, DEFAULT_AGENT, NewQuery, Owner, Query};
 use assemble::Basis;
 use choice::Choice;
 use cite::Citations;
@@ -52,46 +55,96 @@ pub(crate) use tools::{Tool, Toolbox};
 pub(crate) use turn::Heard as HeardAnswer;
 pub(crate) use types::{AgentResponse, ChatParams};
 
-/// Answers a question.
+/// Answers a question as the agent that it is addressed to.
 pub(crate) async fn answer(
     agent: &Agent,
     ctx: &CallCtx,
     p: ChatParams,
 ) -> Result<AgentResponse, CallError> {
-    answer_as(agent, ctx, p, Role::main()).await
+    let role = addressee(agent, ctx, p.agent_id.as_deref(), p.context_id.as_deref()).await?;
+    // A nested call gets no tools that the agent above it lacks.
+    let (above, _) = agent.delegations.above(&ctx.call_id);
+    let role = role.within(above);
+    if role.is_main() {
+        return answer_as(agent, ctx, ctx, p, role).await;
+    }
+    let path_name = role.path_name();
+    let mut response = None;
+    let kept = &mut response;
+    // Tools run on the agent's own path, which says who wrote what. The answer is the call's own.
+    let work = ctx.scope(&path_name, |tool_ctx| async move {
+        *kept = Some(answer_as(agent, ctx, &tool_ctx, p, role).await?);
+        Ok(Value::Null)
+    });
+    work.await?;
+    response.ok_or_else(|| CallError::new(ErrorCode::Internal, "the agent returned no response"))
 }
 
-/// Answers a question as one of the agents, and stores what was said whatever happens.
+/// The agent that a question is addressed to: the one named, or that of the conversation, or the
+/// main agent.
+pub(crate) async fn addressee(
+    agent: &Agent,
+    ctx: &CallCtx,
+    agent_id: Option<&str>,
+    context: Option<&str>,
+) -> Result<Role, CallError> {
+    let name = match (agent_id, context) {
+        (Some(name), _) => name.to_owned(),
+        (None, None) => DEFAULT_AGENT.to_owned(),
+        (None, Some(context)) => {
+            let owner = Owner::of(ctx)?;
+            agent.conversations.agent_of(&owner, context).await?
+        }
+    };
+    Role::find(agent, ctx, &name).await.map_err(|error| {
+        match agent_id.is_some() || error.code != ErrorCode::InvalidParams {
+            true => error,
+            false => error.hint(
+                "the conversation belongs to this agent; define it again, or ask in another one",
+            ),
+        }
+    })
+}
+
+/// Answers a question as one of the agents, and stores what was said whatever happens. Tools are
+/// called with `tool_ctx`, everything else is the call's own.
 pub(crate) async fn answer_as(
     agent: &Agent,
     ctx: &CallCtx,
+    tool_ctx: &CallCtx,
     p: ChatParams,
     role: Role,
 ) -> Result<AgentResponse, CallError> {
     let owner = Owner::of(ctx)?;
-    let model = agent.model(p.model.as_deref())?;
+    let model = agent.model(p.model.as_deref().or(role.model()))?;
     let hooks = agent.host.hooks();
     let mut toolbox = Toolbox::load(ctx, p.tools, &hooks, &role).await;
     let effects = toolbox.take_effects();
     let toolbox = Arc::new(toolbox);
-    let _at_hand = agent.toolboxes.enter(&ctx.call_id, Arc::clone(&toolbox));
+    let _at_hand = agent
+        .toolboxes
+        .enter(&tool_ctx.call_id, Arc::clone(&toolbox));
+    let _limit = (!role.is_main()).then(|| {
+        let names = Arc::new(toolbox.names());
+        agent.delegations.enter(&tool_ctx.call_id, names)
+    });
     let key = agent
         .conversations
-        .queue_key(&owner, p.context_id.as_deref())
+        .queue_key(&owner, p.context_id.as_deref(), role.name())
         .await?;
     let _place = agent.queue.enter(ctx, key).await?;
     let question = p.message.clone();
-    let query = begin(agent, ctx, &owner, (&model, &toolbox), p).await?;
+    let query = begin(agent, ctx, &owner, (&model, &toolbox, &role), p).await?;
     query.runs_in(&ctx.call_id);
     let tools = (model, toolbox, hooks);
-    let mut work = Work::new(agent, ctx, role, tools, query, question);
+    let mut work = Work::new(agent, (ctx, tool_ctx), role, tools, query, question);
     let answering = async {
         work.carry_out(effects).await?;
         work.until_answered().await
     };
     let outcome = tokio::select! {
         biased;
-        () = ctx.cancel.cancelled() => Err(Stop::cancelled()),
+        () = tool_ctx.cancel.cancelled() => Err(Stop::cancelled()),
         outcome = answering => outcome,
     };
     work.end(outcome).await
@@ -101,16 +154,17 @@ async fn begin(
     agent: &Agent,
     ctx: &CallCtx,
     owner: &Owner,
-    (model, toolbox): (&Arc<dyn Model>, &Toolbox),
+    (model, toolbox, role): (&Arc<dyn Model>, &Toolbox, &Role),
     p: ChatParams,
 ) -> Result<Query, CallError> {
     let new = NewQuery {
         context: p.context_id,
+        agent: Some(role.name().to_owned()),
         question: p.message,
         model: model.name().to_owned(),
         counter: counter(model),
         tools: toolbox.names(),
-        token_budget: agent.options.token_budget,
+        token_budget: role.token_budget(agent),
         call: Some(ctx.call_id),
     };
     Ok(agent.conversations.begin_ahead(owner, new).await?)
@@ -126,6 +180,8 @@ pub(crate) fn counter(model: &Arc<dyn Model>) -> Counter {
 struct Work<'c> {
     agent: &'c Agent,
     ctx: &'c CallCtx,
+    /// Calls tools. Its path names the agent where that is not the main one.
+    tool_ctx: &'c CallCtx,
     role: Role,
     model: Arc<dyn Model>,
     toolbox: Arc<Toolbox>,
@@ -158,12 +214,15 @@ struct Work<'c> {
     took: Option<Took>,
     /// What was shown of an answer that is not complete.
     partial: String,
+    /// Hold back ends of text and reasoning that could be the start of a secret.
+    text_redactor: StreamRedactor,
+    reasoning_redactor: StreamRedactor,
 }
 
 impl<'c> Work<'c> {
     fn new(
         agent: &'c Agent,
-        ctx: &'c CallCtx,
+        (ctx, tool_ctx): (&'c CallCtx, &'c CallCtx),
         role: Role,
         (model, toolbox, hooks): (Arc<dyn Model>, Arc<Toolbox>, Arc<Hooks>),
         query: Query,
@@ -174,6 +233,7 @@ impl<'c> Work<'c> {
         Self {
             agent,
             ctx,
+            tool_ctx,
             role,
             model,
             toolbox,
@@ -194,6 +254,8 @@ impl<'c> Work<'c> {
             snapshot,
             took: None,
             partial: String::new(),
+            text_redactor: StreamRedactor::new(agent.redactor.clone()),
+            reasoning_redactor: StreamRedactor::new(agent.redactor.clone()),
         }
     }
 
@@ -222,10 +284,13 @@ impl<'c> Work<'c> {
         }
         Err(Stop::from(
             CallError::new(
-                ErrorCode::TooManyCalls,
-                format!("the model did not come to an answer in {most} turns"),
+                ErrorCode::TooManyTurns,
+                format!("the model did not answer within {most} turns"),
             )
-            .hint("ask for less at once, or raise `agent.max_turns`"),
+            .hint(format!(
+                "narrow the question, or raise {}",
+                self.role.max_turns_setting()
+            )),
         ))
     }
 }

@@ -180,10 +180,7 @@ impl Work<'_> {
         };
         let found = preloading.run(&mut self.citations).await;
         self.preloaded = found.text;
-        let conversations = &self.agent.conversations;
-        conversations
-            .notify(self.query.context(), found.notifications)
-            .await?;
+        self.notify(found.notifications).await?;
         self.carry_out(found.effects).await
     }
 }

@@ -1,4 +1,4 @@
-//! Who answers: the main agent, or one that it delegates to.
+//! The agent that answers a query, and its tools.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,15 +8,16 @@ use dodona_plugin::{CallCtx, CallError, TrustedFolder};
 use super::below::Below;
 use crate::agent::Agent;
 use crate::conversation::DEFAULT_AGENT;
-use crate::definition::Definition;
+use crate::definition::{Definition, in_scope};
 use crate::prompt::{ORACLE, Variables};
 
-/// An agent, as a query is answered by it.
+/// The agent that answers a query.
 #[derive(Debug, Clone)]
 pub(crate) struct Role {
+    /// Absent for the main agent.
     definition: Option<Arc<Definition>>,
-    /// The tools it may use, by their names on the model's side; those that name it without.
-    tools: Option<Arc<BTreeSet<String>>>,
+    /// The tools of the agent that delegated to this one, which is an upper bound.
+    limit: Option<Arc<BTreeSet<String>>>,
 }
 
 impl Role {
@@ -24,20 +25,32 @@ impl Role {
     pub(crate) fn main() -> Self {
         Self {
             definition: None,
-            tools: None,
+            limit: None,
         }
     }
 
-    /// One that is delegated to, with no more tools than the one above it has.
-    pub(crate) fn of(definition: Definition, above: Option<&BTreeSet<String>>) -> Self {
-        let mut tools = definition.allowed_tools.clone();
-        if let Some(above) = above {
-            tools.retain(|tool| above.contains(tool));
-        }
+    /// An agent with a definition.
+    pub(crate) fn of(definition: Definition) -> Self {
         Self {
             definition: Some(Arc::new(definition)),
-            tools: Some(Arc::new(tools)),
+            limit: None,
         }
+    }
+
+    /// The agent of that name.
+    pub(crate) async fn find(agent: &Agent, ctx: &CallCtx, name: &str) -> Result<Self, CallError> {
+        if name == DEFAULT_AGENT {
+            return Ok(Self::main());
+        }
+        let project = agent.brought(ctx, TrustedFolder::Agents).await;
+        Ok(Self::of(agent.definitions.get(name, &project)?))
+    }
+
+    /// The same agent with no tools beyond these.
+    #[must_use]
+    pub(crate) fn within(mut self, limit: Option<Arc<BTreeSet<String>>>) -> Self {
+        self.limit = limit;
+        self
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -47,31 +60,61 @@ impl Role {
         }
     }
 
+    /// The name on the paths of its calls. A part of a path starts with a letter.
+    pub(crate) fn path_name(&self) -> String {
+        let name = self.name();
+        match name.starts_with(|first: char| first.is_ascii_lowercase()) {
+            true => name.to_owned(),
+            false => format!("agent-{name}"),
+        }
+    }
+
     pub(crate) fn is_main(&self) -> bool {
         self.definition.is_none()
     }
 
-    /// Whether it may use a tool, which names the agents it is meant for.
-    pub(super) fn may_use(&self, tool: &str, agents: &[String]) -> bool {
-        match &self.tools {
-            Some(tools) => tools.contains(tool),
-            None => agents.iter().any(|agent| agent == DEFAULT_AGENT),
-        }
+    /// The model that its definition or the settings name.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.definition.as_ref()?.model.as_deref()
     }
 
-    /// Whether a plugin may offer it a tool that does not name it.
+    /// The token budget of a new conversation.
+    pub(crate) fn token_budget(&self, agent: &Agent) -> Option<u64> {
+        let own = self.definition.as_ref().and_then(|own| own.token_budget);
+        own.or(agent.options.token_budget)
+    }
+
+    /// Whether it may use a tool with this scope.
+    pub(super) fn may_use(&self, tool: &str, scope: &[String]) -> bool {
+        self.is_within_limit(tool)
+            && match &self.definition {
+                Some(definition) => definition.may_use(tool, scope),
+                None => in_scope(scope, DEFAULT_AGENT),
+            }
+    }
+
+    /// Whether a plugin may offer it a tool whose scope does not include it.
     pub(super) fn may_be_offered(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.contains(tool))
+        self.is_within_limit(tool)
+            && (self.definition.as_ref()).is_none_or(|definition| definition.names(tool))
     }
 
-    pub(crate) fn tools(&self) -> Option<Arc<BTreeSet<String>>> {
-        self.tools.clone()
+    fn is_within_limit(&self, tool: &str) -> bool {
+        self.limit.as_ref().is_none_or(|limit| limit.contains(tool))
     }
 
     pub(super) fn max_turns(&self, agent: &Agent) -> u32 {
         match &self.definition {
             Some(definition) => definition.max_turns,
             None => agent.options.max_turns,
+        }
+    }
+
+    /// The key that raises the number of turns, for a hint.
+    pub(super) fn max_turns_setting(&self) -> String {
+        match &self.definition {
+            Some(definition) => format!("`max_turns` in {}", definition.path),
+            None => "`agent.max_turns`".to_owned(),
         }
     }
 
@@ -89,6 +132,6 @@ impl Role {
     }
 }
 
-/// The tools of the agents that are at work below calls: whoever delegates further passes on no
-/// more than it has.
+/// The tools of the agents that are at work, by the call each works in. An agent that delegates
+/// passes on no more than it has.
 pub(crate) type Delegations = Below<BTreeSet<String>>;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dodona_plugin::hooks::Hooks;
 use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolRequest};
 use dodona_proto::{
     MethodDescriptor, Mutation, Notification, PluginName, PluginPath, QuerySnapshot, ToolCall,
@@ -14,21 +15,28 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::ending::Stop;
 use super::fire::TurnEnd;
+use super::report::Unreported;
 use super::tools::Toolbox;
 use super::turn::Said;
 use super::{Work, cut, emit, history};
+use crate::agent::Agent;
 use crate::conversation::{Ending, Said as Stored, ToolOutcome};
 
+/// What a part of a file takes in JSON beside its text: its source, and how to read on.
+const AROUND_TEXT: usize = 500;
+
 /// What the tools of one turn are called with.
-struct Bench {
-    ctx: CallCtx,
+pub(super) struct Bench<'a> {
+    pub(super) agent: &'a Agent,
+    pub(super) hooks: Arc<Hooks>,
+    pub(super) ctx: CallCtx,
     timeout: Duration,
-    snapshot: Arc<QuerySnapshot>,
+    pub(super) snapshot: Arc<QuerySnapshot>,
     /// For each plugin that something is changed in.
     changes: HashMap<String, Mutex<()>>,
 }
 
-impl Bench {
+impl Bench<'_> {
     /// Calls that change something in one plugin follow each other as they were asked for: the
     /// second may mean what the first has left.
     fn changing(toolbox: &Toolbox, calls: &[ToolCall]) -> HashMap<String, Mutex<()>> {
@@ -80,7 +88,9 @@ impl Work<'_> {
         let mut waiting = said.calls.len();
         let toolbox = Arc::clone(&self.toolbox);
         let bench = Bench {
-            ctx: self.ctx.clone(),
+            agent: self.agent,
+            hooks: Arc::clone(&self.hooks),
+            ctx: self.tool_ctx.clone(),
             timeout: self.agent.options.tool_timeout,
             snapshot: Arc::new(self.snapshot.clone()),
             changes: Bench::changing(&toolbox, &said.calls),
@@ -88,7 +98,7 @@ impl Work<'_> {
         let mut running: FuturesOrdered<_> = said
             .calls
             .iter()
-            .map(|call| run_one(&bench, &toolbox, call))
+            .map(|call| run_one(&bench, &toolbox, call, self.repeats.refusal(call)))
             .collect();
         for call in &said.calls {
             let Some(ended) = running.next().await else {
@@ -109,7 +119,7 @@ impl Work<'_> {
     fn started(&self, calls: &[ToolCall]) -> Vec<(String, Option<PluginPath>)> {
         let started = |call: &ToolCall| {
             let method = self.toolbox.method(&call.name)?;
-            let path = self.ctx.path.join(method.name.plugin()).ok();
+            let path = self.tool_ctx.path.join(method.name.plugin()).ok();
             Some((call.id.clone(), path))
         };
         calls.iter().filter_map(started).collect()
@@ -130,8 +140,11 @@ impl Work<'_> {
             duration,
             notifications,
         } = ended;
+        self.repeats.ended(call, outcome.as_ref().err());
         let error = outcome.as_ref().err().map(|error| error.message.clone());
         let mut result = outcome.unwrap_or_else(|error| failure(&error));
+        // Before sources are numbered: a citation covers the lines that the model has read.
+        self.fit_lines(call, &mut result, waiting);
         self.citations.number(&mut result);
         if let Some(notice) = self.repeats.seen(turn, call) {
             emit::notification(self.ctx, &notice).await?;
@@ -147,21 +160,45 @@ impl Work<'_> {
         };
         let appended = self.query.tool_ended(&call.id, outcome).await?;
         self.stored(&appended);
-        let context = self.query.context();
-        (self.agent.conversations.notify(context, notifications)).await?;
+        self.notify(notifications).await?;
         emit::tool_result(self.ctx, call, error.as_deref(), ending, duration).await?;
         self.tell_of(turn, &found).await
+    }
+
+    /// Shortens a part of a file to whole lines, where the tool can read on from a line.
+    fn fit_lines(&self, call: &ToolCall, result: &mut Value, waiting: usize) {
+        let method = self.toolbox.method(&call.name);
+        if !method.is_some_and(|method| takes(method, "from")) {
+            return;
+        }
+        let counter = self.model.counter();
+        let room = self.room(waiting);
+        // The tokens of the lines that are kept are known only afterwards.
+        for eighths in (1..=8).rev() {
+            let whole = result.to_string();
+            let tokens = counter.count(&whole) as u64;
+            if tokens <= room {
+                return;
+            }
+            let bytes = whole.len() as u64 * room / tokens.max(1) * eighths / 8;
+            let text = usize::try_from(bytes).unwrap_or(usize::MAX);
+            if !cut::to_lines(result, text.saturating_sub(AROUND_TEXT)) {
+                return;
+            }
+        }
+    }
+
+    /// How many tokens a result may take when `waiting` of them, itself included, share the room.
+    fn room(&self, waiting: usize) -> u64 {
+        let snapshot = &self.snapshot;
+        cut::room(snapshot.tokens_used, snapshot.token_budget, waiting)
     }
 
     /// A result as the model sees it: whole, or cut, with a handle to read the rest.
     async fn fit(&self, call: &ToolCall, result: Value, waiting: usize) -> Result<String, Stop> {
         let counter = self.model.counter();
         let whole = result.to_string();
-        let room = cut::room(
-            self.snapshot.tokens_used,
-            self.snapshot.token_budget,
-            waiting,
-        );
+        let room = self.room(waiting);
         let tokens = counter.count(&whole) as u64;
         if tokens <= room {
             return Ok(whole);
@@ -176,13 +213,27 @@ impl Work<'_> {
     }
 }
 
-async fn run_one(bench: &Bench, toolbox: &Toolbox, call: &ToolCall) -> Ended {
+/// Whether a method has this parameter.
+fn takes(method: &MethodDescriptor, parameter: &str) -> bool {
+    let properties = method.params.get("properties");
+    properties.is_some_and(|known| known.get(parameter).is_some())
+}
+
+async fn run_one(
+    bench: &Bench<'_>,
+    toolbox: &Toolbox,
+    call: &ToolCall,
+    refusal: Option<CallError>,
+) -> Ended {
     let mut notifications = Vec::new();
+    let mut is_reported = false;
     let began = Instant::now();
-    let outcome = match toolbox.method(&call.name) {
-        None => Err(toolbox.unknown(&call.name)),
-        Some(_) if !call.arguments.is_object() => Err(not_an_object(&call.arguments)),
-        Some(method) => {
+    let method = toolbox.method(&call.name);
+    let outcome = match (method, refusal) {
+        (None, _) => Err(toolbox.unknown(&call.name)),
+        (Some(_), Some(refusal)) => Err(refusal),
+        (Some(_), None) if !call.arguments.is_object() => Err(not_an_object(&call.arguments)),
+        (Some(method), None) => {
             let request = ToolRequest {
                 params: Params::foreign(call.arguments.clone()),
                 timeout: method.timeout.or(Some(bench.timeout)),
@@ -192,9 +243,19 @@ async fn run_one(bench: &Bench, toolbox: &Toolbox, call: &ToolCall) -> Ended {
             let _turn = bench.turn(method).await;
             let reply = bench.ctx.call_tool(name, request).await;
             notifications = reply.notifications;
+            is_reported = reply.is_reported;
             reply.outcome
         }
     };
+    if let (Err(error), false) = (&outcome, is_reported) {
+        let unreported = Unreported {
+            call,
+            method: method.map(|method| &method.name),
+            error,
+            duration: began.elapsed(),
+        };
+        notifications.extend(bench.report(unreported).await);
+    }
     Ended {
         ending: ending(&outcome),
         outcome,

@@ -18,6 +18,11 @@ pub(super) const SEARCH: &str = "tools.search";
 /// The same on the model's side.
 pub(super) const SEARCH_TOOL: &str = "tools_search";
 
+/// Methods that every agent may use, with their names as tools: finding its tools, and reading the
+/// rest of a result that was cut.
+const FOR_EVERY_AGENT: [(&str, &str); 2] =
+    [(SEARCH, SEARCH_TOOL), ("agent.result", "agent_result")];
+
 /// How many names are told to a model that asked for a tool there is not.
 const NEAREST: usize = 3;
 
@@ -72,10 +77,13 @@ impl Toolbox {
                 add(&mut tools, &known, addition);
             }
         }
-        // It finds nothing that this agent may not use, so that every agent may use it.
-        let search = known.iter().find(|method| method.name.as_str() == SEARCH);
-        if let Some(search) = search.filter(|_| tools.iter().all(|tool| tool.name != SEARCH_TOOL)) {
-            tools.push(Tool::new(search, None));
+        // They give an agent nothing that it may not use or has not asked for, so that every agent
+        // may use them.
+        for (method, name) in FOR_EVERY_AGENT {
+            let known = known.iter().find(|known| known.name.as_str() == method);
+            if let Some(known) = known.filter(|_| tools.iter().all(|tool| tool.name != name)) {
+                tools.push(Tool::new(known, None));
+            }
         }
         // The same tools in another order would be another prompt to a provider's cache.
         tools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -107,7 +115,9 @@ impl Toolbox {
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.tools.iter().all(|tool| tool.name == SEARCH_TOOL)
+        let serves_others =
+            |tool: &Tool| FOR_EVERY_AGENT.iter().any(|(_, name)| tool.name == *name);
+        self.tools.iter().all(serves_others)
     }
 
     /// All of them.

@@ -1,8 +1,10 @@
 //! One request to the model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dodona_llm::{Finish, Model, ModelEvent, ModelOptions, ModelRequest, RequestDigest};
+use dodona_plugin::hooks::point;
 use dodona_plugin::{CallError, ErrorCode};
 use dodona_proto::{QuerySnapshot, ToolCall, Usage};
 use futures_util::StreamExt;
@@ -81,6 +83,9 @@ impl Said {
     }
 }
 
+/// How long the end of a text is held back that could be the start of a secret.
+const MOST_HELD: Duration = Duration::from_millis(100);
+
 impl Work<'_> {
     /// Asks the model. A request that is too long for it is sent again once the conversation is
     /// shorter.
@@ -117,12 +122,30 @@ impl Work<'_> {
         // Whoever sees the request can see the question.
         self.query.settle().await?;
         let mut events = self.model.stream(request);
-        while let Some(event) = events.next().await {
-            let event = event.map_err(|error| Stop::model(self.model.name(), &error))?;
-            self.hear(event, &mut said).await?;
+        loop {
+            let event = match self.is_holding() {
+                false => events.next().await,
+                true => match tokio::time::timeout(MOST_HELD, events.next()).await {
+                    Ok(event) => event,
+                    Err(_) => {
+                        self.release_held().await?;
+                        continue;
+                    }
+                },
+            };
+            let Some(event) = event else { break };
+            let heard = match event {
+                Ok(event) => self.hear(event, &mut said).await,
+                Err(error) => Err(Stop::model(self.model.name(), &error)),
+            };
+            if let Err(stop) = heard {
+                self.show_held().await?;
+                return Err(stop);
+            }
         }
         let rest = self.citations.rest();
         self.show(rest).await?;
+        self.show_held().await?;
         unique_ids(&mut said.calls);
         Ok(said)
     }
@@ -131,12 +154,17 @@ impl Work<'_> {
         match event {
             ModelEvent::Text(more) => {
                 said.text.push_str(&more);
-                let shown = self.citations.pass(self.ctx, &more).await?;
-                self.show(shown).await?;
+                if !self.holds_text() {
+                    let shown = self.citations.pass(self.ctx, &more).await?;
+                    self.show(shown).await?;
+                }
             }
             ModelEvent::Reasoning(more) => {
                 said.has_thought = true;
-                emit::reasoning(self.ctx, &more).await?;
+                let shown = self.reasoning_redactor.push(&more);
+                if !shown.is_empty() {
+                    emit::reasoning(self.ctx, &shown).await?;
+                }
             }
             ModelEvent::ToolCall(call) => said.calls.push(call),
             ModelEvent::Opaque(opaque) => said.opaque = Some(opaque),
@@ -157,10 +185,49 @@ impl Work<'_> {
         Ok(())
     }
 
-    async fn show(&mut self, text: String) -> Result<(), Stop> {
+    /// Whether text is shown only after `POST_LLM_RESPONSE`: a hook there may change it, and what
+    /// readers have seen cannot be taken back.
+    pub(super) fn holds_text(&self) -> bool {
+        self.hooks.has_subscribers::<point::PostLlmResponse>()
+    }
+
+    pub(super) async fn show(&mut self, text: String) -> Result<(), Stop> {
+        let shown = self.text_redactor.push(&text);
+        if !shown.is_empty() {
+            emit::text(self.ctx, &shown).await?;
+        }
+        self.partial.push_str(&text);
+        Ok(())
+    }
+
+    fn is_holding(&self) -> bool {
+        self.text_redactor.is_holding() || self.reasoning_redactor.is_holding()
+    }
+
+    /// Shows what is held back because it could be the start of a secret: the model pauses.
+    async fn release_held(&mut self) -> Result<(), Stop> {
+        let (reasoning, text) = (
+            self.reasoning_redactor.release(),
+            self.text_redactor.release(),
+        );
+        self.emit_held(reasoning, text).await
+    }
+
+    /// The same when no more text comes.
+    pub(super) async fn show_held(&mut self) -> Result<(), Stop> {
+        let (reasoning, text) = (
+            self.reasoning_redactor.finish(),
+            self.text_redactor.finish(),
+        );
+        self.emit_held(reasoning, text).await
+    }
+
+    async fn emit_held(&self, reasoning: String, text: String) -> Result<(), Stop> {
+        if !reasoning.is_empty() {
+            emit::reasoning(self.ctx, &reasoning).await?;
+        }
         if !text.is_empty() {
             emit::text(self.ctx, &text).await?;
-            self.partial.push_str(&text);
         }
         Ok(())
     }
@@ -175,7 +242,7 @@ impl Work<'_> {
         let record = UsageRecord {
             turn,
             model: self.model.name().to_owned(),
-            path: self.ctx.path.to_string(),
+            path: self.tool_ctx.path.to_string(),
             tool: None,
             usage,
             cost_micros: cost,

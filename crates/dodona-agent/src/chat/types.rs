@@ -6,12 +6,19 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ChatParams {
+    /// The name of the agent that answers, from `agent.list`. Default: the agent of the
+    /// conversation, or `oracle` where none is named. A conversation belongs to one agent; naming
+    /// another one is an error.
+    #[schemars(length(min = 1, max = 50))]
+    pub(crate) agent_id: Option<String>,
     /// The question.
     #[schemars(length(min = 1, max = 65536))]
     pub(crate) message: String,
-    /// The conversation, by id or name; the default one without.
+    /// The conversation, by id or name. Default: the agent's default conversation, which the first
+    /// question creates.
     pub(crate) context_id: Option<String>,
-    /// The model, by its name in the configuration; the default one without.
+    /// The model, by its name in the configuration. Default: the agent's `model_override`, or the
+    /// default model.
     pub(crate) model: Option<String>,
     /// Whether the model is offered tools.
     #[serde(default = "yes")]
@@ -45,4 +52,6 @@ pub(crate) struct AgentResponse {
     pub(crate) query_id: String,
     /// The conversation it is part of.
     pub(crate) context_id: String,
+    /// The agent that answered.
+    pub(crate) agent_id: String,
 }

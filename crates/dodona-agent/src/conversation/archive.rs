@@ -154,6 +154,21 @@ fn read_exchange(row: &Row<'_>) -> Result<ArchivedExchange, DbError> {
 }
 
 impl Archive {
+    /// A document that has nothing but a state with its window.
+    pub(super) fn of_window(context: OracleContext) -> Self {
+        Self {
+            format: format(),
+            version: VERSION,
+            exported_at: None,
+            context,
+            queries: Vec::new(),
+            exchanges: Vec::new(),
+            decisions: Vec::new(),
+            summary: Vec::new(),
+            summarized_to: None,
+        }
+    }
+
     /// Everything that must hold before any of it is stored.
     pub(super) fn check(&self) -> Result<(), Invalid> {
         if self.format != FORMAT {

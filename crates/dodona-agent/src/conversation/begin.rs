@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use dodona_plugin::store::{Commit, Tx};
 use dodona_proto::CallId;
 
-use super::context::ContextStatus;
+use super::context::{ContextStatus, DEFAULT_AGENT, default_name};
 use super::count::Counter;
 use super::decision::{self, KeyDecision};
 use super::error::ConversationError;
@@ -25,6 +25,9 @@ use super::{Conversations, found, session, turn};
 pub struct NewQuery {
     /// The conversation, by id or name; without one the default, which is made if there is none.
     pub context: Option<String>,
+    /// The agent that answers. A conversation of another agent is refused; without a name, the
+    /// conversation's own agent answers, and a new conversation belongs to the default agent.
+    pub agent: Option<String>,
     /// What is asked.
     pub question: String,
     /// Which model.
@@ -127,12 +130,12 @@ impl Conversations {
         facts: &impl Fn(ContextId) -> turn::Facts,
     ) -> Result<(Attempt, Commit), ConversationError> {
         let (owner, asked, question) = (owner.clone(), new.context.clone(), question.clone());
-        let (budget, call) = (new.token_budget, new.call);
+        let (budget, call, agent) = (new.token_budget, new.call, new.agent.clone());
         // The conversation is known only inside.
         let template = facts(ContextId::new());
         let (live, process) = (self.inner.live.clone(), self.inner.process);
         self.write_ahead(move |tx| {
-            let head = find_or_create(tx, &owner, asked.as_deref(), budget)?;
+            let head = find_or_create(tx, &owner, asked.as_deref(), agent.as_deref(), budget)?;
             not_busy(tx, &head.id, &live)?;
             if needs_recount(&head, &template.model) {
                 return Ok(Attempt::Recount(head.id));
@@ -159,15 +162,18 @@ fn find_or_create(
     tx: &Tx<'_>,
     owner: &Owner,
     asked: Option<&str>,
+    agent: Option<&str>,
     budget: Option<u64>,
 ) -> Result<Head, ConversationError> {
     if let Some(asked) = asked {
-        return Head::find(tx, owner, asked)?.open();
+        return Head::find(tx, owner, asked)?.open()?.of_agent(agent, asked);
     }
-    if let Some(head) = Head::default(tx, owner)? {
-        return Ok(head);
+    let agent = agent.unwrap_or(DEFAULT_AGENT);
+    if let Some(head) = Head::default_of(tx, owner, agent)? {
+        let shown = default_name(agent);
+        return head.of_agent(Some(agent), &shown);
     }
-    let mut new = NewContext::default_one();
+    let mut new = NewContext::default_of(agent);
     new.token_budget = budget.unwrap_or(new.token_budget);
     let id = lifecycle::create(tx, owner, &new)?;
     Head::of(tx, &id)

@@ -19,6 +19,22 @@ pub const DEFAULT_TOKEN_BUDGET: u64 = 16_000;
 /// The agent whose conversation it is unless somebody says otherwise.
 pub const DEFAULT_AGENT: &str = "oracle";
 
+/// The first character of the names that are reserved for the default conversations of agents.
+const RESERVED: char = '@';
+
+/// The name of the conversation that questions to an agent go to which name none.
+pub(crate) fn default_name(agent: &str) -> String {
+    match agent {
+        DEFAULT_AGENT => super::lifecycle::DEFAULT_NAME.to_owned(),
+        other => format!("{RESERVED}{other}"),
+    }
+}
+
+/// Whether a name is reserved for the default conversation of some agent.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name == super::lifecycle::DEFAULT_NAME || name.starts_with(RESERVED)
+}
+
 /// The longest name of a conversation, in characters.
 const LONGEST_NAME: usize = 64;
 

@@ -62,6 +62,17 @@ pub enum ConversationError {
         /// What is running there.
         query: QueryId,
     },
+    /// The conversation belongs to another agent than the one that was asked. Use that agent, or
+    /// another conversation.
+    #[error("the conversation `{context}` belongs to the agent `{agent}`, not to `{asked}`")]
+    OtherAgent {
+        /// The name or id of the conversation in the request.
+        context: String,
+        /// The agent it belongs to.
+        agent: String,
+        /// The agent in the request.
+        asked: String,
+    },
     /// The conversation's state does not allow it.
     #[error("{}", transition(*from, *to))]
     Transition {
@@ -158,6 +169,12 @@ impl From<ConversationError> for CallError {
             E::Closed(_) => plugin("agent.closed", "leave out `context_id`, or fork it"),
             E::Busy { .. } => {
                 plugin("agent.busy", "wait for it, or stop it with `dodona cancel`").retry(true)
+            }
+            E::OtherAgent { agent, .. } => {
+                let hint = format!(
+                    "leave out `agent_id` to continue with `{agent}`, or leave out `context_id`"
+                );
+                CallError::plugin("agent.other_agent", text).hint(hint)
             }
             E::Transition { .. } => plugin("agent.state", "`dodona contexts list` shows the state"),
             E::Ended { .. } => plugin("agent.query_ended", "ask again"),

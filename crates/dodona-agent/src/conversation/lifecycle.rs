@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::begin::not_busy;
 use super::context::{
     ContextStatus, DEFAULT_AGENT, DEFAULT_TOKEN_BUDGET, ForkPoint, OracleContext, check_budget,
-    check_name,
+    check_name, default_name, is_reserved,
 };
 use super::decision::{self, KeyDecision};
 use super::error::{ConversationError, Invalid, not_found};
@@ -34,6 +34,9 @@ pub struct NewContext {
     pub is_default: bool,
     /// Where it was copied from.
     pub forked_from: Option<ForkPoint>,
+    /// Whether it was created for a delegated task. Such a conversation is listed only with
+    /// [`Which::All`].
+    pub is_delegated: bool,
 }
 
 impl NewContext {
@@ -45,13 +48,16 @@ impl NewContext {
             agent_id: DEFAULT_AGENT.to_owned(),
             is_default: false,
             forked_from: None,
+            is_delegated: false,
         }
     }
 
-    pub(super) fn default_one() -> Self {
+    /// The conversation that questions to an agent go to which name none.
+    pub(super) fn default_of(agent: &str) -> Self {
         Self {
-            is_default: true,
-            ..Self::named(Some(DEFAULT_NAME))
+            agent_id: agent.to_owned(),
+            is_default: agent == DEFAULT_AGENT,
+            ..Self::named(Some(&default_name(agent)))
         }
     }
 }
@@ -59,9 +65,9 @@ impl NewContext {
 /// Which conversations to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Those of the main agent that can be continued.
+    /// Conversations that can be continued, of every agent.
     Open,
-    /// Closed ones too, and those of agents that were delegated to.
+    /// Also closed conversations and those of delegated tasks.
     All,
 }
 
@@ -72,8 +78,13 @@ pub struct ContextSummary {
     pub id: ContextId,
     /// Its name.
     pub name: Option<String>,
+    /// The agent it belongs to.
+    pub agent_id: String,
     /// Whether questions go there that name no conversation.
     pub is_default: bool,
+    /// Whether it was created for a delegated task.
+    #[serde(default)]
+    pub is_delegated: bool,
     /// What it is now.
     pub status: ContextStatus,
     /// When it was begun.
@@ -117,13 +128,36 @@ impl Conversations {
         which: Which,
         limit: u32,
     ) -> Result<Vec<ContextSummary>, ConversationError> {
-        let owner = owner.clone();
+        self.list_of(owner, which, None, limit).await
+    }
+
+    /// The conversations of one agent, or of all without a name, the latest first.
+    pub async fn list_of(
+        &self,
+        owner: &Owner,
+        which: Which,
+        agent: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ContextSummary>, ConversationError> {
+        let (owner, agent) = (owner.clone(), agent.map(str::to_owned));
         self.read(move |tx| {
             let (user, project) = (owner.user.as_str(), owner.project.as_str());
             let all = which == Which::All;
-            Ok(tx.query(LIST, (user, project, all, limit), read_summary)?)
+            let params = (user, project, all, limit, agent.as_deref());
+            Ok(tx.query(LIST, params, read_summary)?)
         })
         .await
+    }
+
+    /// The agent that a conversation belongs to.
+    pub async fn agent_of(
+        &self,
+        owner: &Owner,
+        context: &str,
+    ) -> Result<String, ConversationError> {
+        let (owner, asked) = (owner.clone(), context.to_owned());
+        self.read(move |tx| Ok(Head::find(tx, &owner, &asked)?.agent_id))
+            .await
     }
 
     /// The whole state of one, by id or name; the default one without.
@@ -215,7 +249,7 @@ pub(super) fn find_or_default(
         (Some(asked), _) => Head::find(tx, owner, asked)?.open(),
         (None, Some(head)) => Ok(head),
         (None, None) => {
-            let id = create(tx, owner, &NewContext::default_one())?;
+            let id = create(tx, owner, &NewContext::default_of(DEFAULT_AGENT))?;
             Head::of(tx, &id)
         }
     }
@@ -242,6 +276,10 @@ pub(super) fn create(
     check_budget(new.token_budget)?;
     if let Some(name) = &new.name {
         check_name(name)?;
+        if is_reserved(name) && *name != default_name(&new.agent_id) {
+            let rule = "is reserved for the default conversation of an agent";
+            return Err(Invalid::new("name", rule).into());
+        }
         if name == DEFAULT_NAME && !new.is_default {
             let rule = "is the name of the conversation that questions go to by default";
             return Err(Invalid::new("name", rule).into());
@@ -251,7 +289,7 @@ pub(super) fn create(
     let now = rows::now();
     let forked = new.forked_from.as_ref();
     let exchange = forked.and_then(|fork| fork.exchange_id.as_ref());
-    let values: [&dyn ToValue; 10] = [
+    let values: [&dyn ToValue; 11] = [
         &id.as_str(),
         &owner.user.as_str(),
         &owner.project.as_str(),
@@ -262,11 +300,13 @@ pub(super) fn create(
         &new.is_default,
         &forked.map(|fork| fork.context_id.as_str()),
         &exchange.map(ExchangeId::as_str),
+        &new.is_delegated,
     ];
     let inserted = tx.execute(
         "insert into oracle_contexts (id, user_id, project_id, session_start, last_activity,
-             token_budget, agent_id, name, is_default, forked_from, forked_exchange)
-         values (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             token_budget, agent_id, name, is_default, forked_from, forked_exchange,
+             is_delegated)
+         values (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         &values[..],
     );
     match inserted {
@@ -288,10 +328,11 @@ const LIST: &str = "
         (select count(*) from queries q where q.context_id = c.id),
         (select substr(q.question, 1, 200) from queries q where q.context_id = c.id
             order by q.id limit 1),
-        c.forked_from, c.forked_exchange
+        c.forked_from, c.forked_exchange, c.agent_id, c.is_delegated
     from oracle_contexts c
     where c.user_id = ?1 and c.project_id = ?2
-        and (?3 or (c.status <> 'closed' and c.agent_id = 'oracle'))
+        and (?3 or (c.status <> 'closed' and c.is_delegated = 0))
+        and (?5 is null or c.agent_id = ?5)
     order by c.last_activity desc, c.id desc limit ?4";
 
 fn read_summary(row: &Row<'_>) -> Result<ContextSummary, DbError> {
@@ -301,7 +342,9 @@ fn read_summary(row: &Row<'_>) -> Result<ContextSummary, DbError> {
     Ok(ContextSummary {
         id: ContextId::stored(row.get(0)?),
         name: row.get(1)?,
+        agent_id: row.get(13)?,
         is_default: row.get(2)?,
+        is_delegated: row.get(14)?,
         status,
         session_start: rows::time(row, 4)?,
         last_activity: rows::time_opt(row, 5)?,

@@ -34,6 +34,7 @@ mod result;
 mod rewind;
 mod rows;
 mod schema;
+mod seed;
 mod session;
 mod shown;
 mod steer;
@@ -47,6 +48,7 @@ use std::sync::Arc;
 
 use dodona_plugin::store::{Commit, Db, Tx};
 use dodona_proto::{CallId, Message};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
@@ -63,7 +65,9 @@ pub use exchange::{ExchangeRole, OracleExchange};
 pub use found::ToolsTold;
 pub use id::{ContextId, ExchangeId, QueryId};
 pub use inbox::Delivered;
+pub(crate) use inbox::OWN_NOTES;
 pub use lifecycle::{ContextSummary, NewContext, Which};
+pub(crate) use memory::hash_of;
 pub use memory::{Found as FoundMemory, MemoryKind};
 pub use model::Recounted;
 pub use query::{Appended, Query, QueryInfo, QueryState, Said, ToolOutcome};
@@ -73,6 +77,8 @@ pub use restore::Restored;
 pub use rewind::Rewound;
 pub use rows::Owner;
 pub use schema::MIGRATIONS;
+pub(crate) use seed::EXCHANGES as SEED_EXCHANGES;
+pub use seed::{JsonText, SeedContext};
 pub use session::{EndedSession, Ending as SessionEnding};
 pub use summary::{LineKind, SummaryLine};
 pub use tool_call::{Ending, ToolCallRecord, ToolCallStatus};
@@ -155,6 +161,34 @@ impl Conversations {
     ) -> Result<R, ConversationError> {
         let db = self.ready().await?;
         Ok(db.read(move |tx| Ok(work(tx)?)).await?)
+    }
+
+    /// Whether a call has a query in some conversation.
+    pub(crate) async fn has_query_of(&self, call: CallId) -> Result<bool, ConversationError> {
+        self.read(move |tx| {
+            let sql = "select 1 from queries where call_id = ?1 limit 1";
+            Ok(tx
+                .query_opt(sql, (call.to_string(),), |_| Ok(()))?
+                .is_some())
+        })
+        .await
+    }
+
+    /// The result of a call whose answer is stored and whose stream may lack it.
+    pub(crate) async fn unsent(&self, call: CallId) -> Result<Option<Value>, ConversationError> {
+        let text = self.read(move |tx| {
+            let sql = "select response from unsent_answers where call_id = ?1";
+            Ok(tx.query_opt(sql, (call.to_string(),), |row| row.get::<String>(0))?)
+        });
+        Ok(text
+            .await?
+            .and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Removes the results of calls that have ended. No call may be running.
+    pub(crate) async fn forget_unsent(&self) -> Result<(), ConversationError> {
+        let forget = |tx: &Tx<'_>| Ok(tx.execute("delete from unsent_answers", ())?);
+        self.write(forget).await.map(drop)
     }
 
     /// What a model is shown of a conversation.

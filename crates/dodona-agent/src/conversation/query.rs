@@ -480,15 +480,18 @@ impl Query {
         content: String,
         opaque: Option<Value>,
     ) -> Result<Appended, ConversationError> {
-        self.try_answer(turn, content, opaque).await
+        self.try_answer(turn, content, opaque, None).await
     }
 
     /// As [`answer`](Self::answer); an answer that cannot be stored leaves the query as it was.
+    /// `unsent` is the call and the result that it is about to send: after a crash the stream of the
+    /// call is completed with it.
     pub(crate) async fn try_answer(
         &mut self,
         turn: u32,
         content: String,
         opaque: Option<Value>,
+        unsent: Option<(CallId, Value)>,
     ) -> Result<Appended, ConversationError> {
         let (exchange, opaque) = self.exchange(Said::Assistant {
             content,
@@ -499,6 +502,11 @@ impl Query {
         let write = move |tx: &Tx<'_>| {
             let appended = turn::append(tx, &facts, turn, &exchange, opaque)?;
             turn::end(tx, &facts.query, QueryState::Complete, None)?;
+            if let Some((call, response)) = &unsent {
+                let sql =
+                    "insert or replace into unsent_answers (call_id, response) values (?1, ?2)";
+                tx.execute(sql, (call.to_string(), response.to_string()))?;
+            }
             Ok(appended)
         };
         let answered = self.write_noted(write).await?;

@@ -157,7 +157,7 @@ fn begun_by_agents(
          where started_at >= ?3 and (?4 is null or started_at <= ?4) and call_id is not null
              and copied_from is null and context_id in (
                  select c.id from oracle_contexts c
-                 where c.user_id = ?1 and c.project_id = ?2 and c.agent_id <> 'oracle')
+                 where c.user_id = ?1 and c.project_id = ?2 and c.is_delegated = 1)
          order by id"
     );
     let whose = (owner.user.as_str(), owner.project.as_str(), since, until);

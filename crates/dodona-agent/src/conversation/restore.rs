@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use super::Conversations;
 use super::archive::{Archive, ArchivedExchange};
 use super::compact;
+use super::context::is_reserved;
 use super::decision::{self, DecisionKind, KeyDecision};
 use super::error::{ConversationError, Invalid};
 use super::exchange::{ExchangeRole, OracleExchange};
 use super::history::{self, Place};
 use super::id::{ContextId, ExchangeId, QueryId};
-use super::lifecycle::{self, DEFAULT_NAME, NewContext};
+use super::lifecycle::{self, NewContext};
 use super::query::{QueryInfo, QueryState};
 use super::rows::{self, Owner};
 use super::summary::{self, LineKind, SummaryLine};
@@ -66,7 +67,7 @@ fn free_name(
     owner: &Owner,
     name: Option<String>,
 ) -> Result<Option<String>, ConversationError> {
-    let Some(name) = name.filter(|name| name != DEFAULT_NAME) else {
+    let Some(name) = name.filter(|name| !is_reserved(name)) else {
         return Ok(None);
     };
     let sql = "select count(*) from oracle_contexts
@@ -222,13 +223,15 @@ pub(super) fn restore(
     }
     let state = &archive.context;
     tx.execute(
-        "update oracle_contexts set last_position = ?2, last_model = ?3, compression_count = ?4
+        "update oracle_contexts set last_position = ?2, last_model = ?3, compression_count = ?4,
+             session_start = ?5
          where id = ?1",
         (
             context.as_str(),
             position,
             state.last_model.as_deref(),
             state.compression_count,
+            rows::stamp(state.session_start),
         ),
     )?;
     restore_summary(tx, &context, archive, &copies)?;

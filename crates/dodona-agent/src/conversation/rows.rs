@@ -1,13 +1,13 @@
 //! Reading and writing rows.
 
 use dodona_plugin::store::{DbError, Row, Tx};
-use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_plugin::{CallCtx, CallError};
 use dodona_proto::{ProjectId, UserId};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::context::{ContextStatus, ForkPoint, OracleContext};
+use super::context::{ContextStatus, DEFAULT_AGENT, ForkPoint, OracleContext, default_name};
 use super::error::{ConversationError, Invalid, not_found};
 use super::id::{ContextId, ExchangeId};
 use super::{history, window};
@@ -25,13 +25,7 @@ pub struct Owner {
 impl Owner {
     /// Who is asking in a call.
     pub fn of(ctx: &CallCtx) -> Result<Self, CallError> {
-        let project = ctx.project.as_ref().ok_or_else(|| {
-            CallError::new(
-                ErrorCode::InvalidParams,
-                "a conversation belongs to a project, and the call names none",
-            )
-            .hint("call from inside a project, or name one with `--project`")
-        })?;
+        let project = ctx.require_project()?;
         Ok(Self {
             user: ctx.principal.user.clone(),
             project: project.id.clone(),
@@ -57,6 +51,7 @@ pub(super) fn ambiguous(field: &str, asked: &str) -> Invalid {
 #[derive(Debug, Clone)]
 pub(super) struct Head {
     pub(super) id: ContextId,
+    pub(super) agent_id: String,
     pub(super) status: ContextStatus,
     pub(super) token_budget: u64,
     pub(super) tokens_used: u64,
@@ -69,7 +64,7 @@ pub(super) struct Head {
 }
 
 const HEAD: &str = "id, status, token_budget, tokens_used, last_model, window_from, \
-     last_position, summarized_to, summary_tokens";
+     last_position, summarized_to, summary_tokens, agent_id";
 
 impl Head {
     /// By id, whosever it is. For ids that were already found within an owner.
@@ -108,6 +103,40 @@ impl Head {
         Ok(tx.query_opt(&sql, (user, project), Self::read)?)
     }
 
+    /// The conversation that questions to an agent go to which name none, unless it is closed.
+    pub(super) fn default_of(
+        tx: &Tx<'_>,
+        owner: &Owner,
+        agent: &str,
+    ) -> Result<Option<Self>, ConversationError> {
+        if agent == DEFAULT_AGENT {
+            return Self::default(tx, owner);
+        }
+        let sql = format!(
+            "select {HEAD} from oracle_contexts
+             where user_id = ?1 and project_id = ?2 and name = ?3 and status <> 'closed'"
+        );
+        let (user, project) = (owner.user.as_str(), owner.project.as_str());
+        Ok(tx.query_opt(&sql, (user, project, default_name(agent)), Self::read)?)
+    }
+
+    /// Refuses a conversation of another agent. Without a name any agent is accepted.
+    /// `shown` is the conversation as the caller named it.
+    pub(super) fn of_agent(
+        self,
+        agent: Option<&str>,
+        shown: &str,
+    ) -> Result<Self, ConversationError> {
+        match agent.is_none_or(|agent| agent == self.agent_id) {
+            true => Ok(self),
+            false => Err(ConversationError::OtherAgent {
+                context: shown.to_owned(),
+                agent: self.agent_id,
+                asked: agent.unwrap_or_default().to_owned(),
+            }),
+        }
+    }
+
     fn read(row: &Row<'_>) -> Result<Self, DbError> {
         Ok(Self {
             id: ContextId::stored(row.get(0)?),
@@ -119,6 +148,7 @@ impl Head {
             last_position: row.get(6)?,
             summarized_to: row.get(7)?,
             summary_tokens: row.get(8)?,
+            agent_id: row.get(9)?,
         })
     }
 

@@ -22,7 +22,41 @@ pub const MIGRATIONS: &[Migration] = &[
     MEMORIES,
     NAMES,
     RULES,
+    UNSENT,
+    CORE_NOTIFICATIONS,
+    DELEGATED,
 ];
+
+/// Conversations of other agents were all created by `agent.delegate` before this version.
+const DELEGATED: Migration = Migration::new(
+    14,
+    "mark conversations of delegated tasks",
+    "
+    alter table oracle_contexts add column is_delegated integer not null default 0
+        check (is_delegated in (0, 1));
+    update oracle_contexts set is_delegated = 1 where agent_id <> 'oracle';
+    ",
+);
+
+/// Notifications of core rules are never dropped, and are delivered before others.
+const CORE_NOTIFICATIONS: Migration = Migration::new(
+    13,
+    "notifications of core rules",
+    "alter table inbox add column core integer not null default 0 check (core in (0, 1))",
+);
+
+/// The result of a query is stored with its answer, until it is known that its stream has it too.
+const UNSENT: Migration = Migration::new(
+    12,
+    "answers whose stream may lack them",
+    "
+    create table unsent_answers (
+        call_id  text primary key,
+        response text not null
+    ) strict, without rowid;
+    create index queries_of_a_call on queries(call_id) where call_id is not null;
+    ",
+);
 
 const RULES: Migration = Migration::new(
     11,

@@ -11,6 +11,11 @@ use super::id::{ContextId, QueryId};
 use super::rows::{Head, Owner};
 use super::{Conversations, lifecycle, query, turn};
 
+/// The queue of an agent's default conversation, which need not exist yet.
+fn default_key(owner: &Owner, agent: &str) -> String {
+    format!("default {agent} {} {}", owner.user, owner.project)
+}
+
 impl Conversations {
     /// What queries of one conversation have in common, however they name it. The default one has
     /// the same key before it is made and after.
@@ -18,33 +23,44 @@ impl Conversations {
         &self,
         owner: &Owner,
         asked: Option<&str>,
+        agent: &str,
     ) -> Result<String, ConversationError> {
-        let of_default = format!("default {} {}", owner.user, owner.project);
         let Some(asked) = asked else {
-            return Ok(of_default);
+            return Ok(default_key(owner, agent));
         };
         let (owner, asked) = (owner.clone(), asked.to_owned());
         self.read(move |tx| {
-            let default = Head::default(tx, &owner)?.map(|head| head.id);
-            let named = Head::find(tx, &owner, &asked)?.id;
-            Ok(match Some(&named) == default.as_ref() {
-                true => of_default,
-                false => named.to_string(),
-            })
+            let named = Head::find(tx, &owner, &asked)?;
+            let default = Head::default_of(tx, &owner, &named.agent_id)?;
+            Ok(
+                match default.is_some_and(|default| default.id == named.id) {
+                    true => default_key(&owner, &named.agent_id),
+                    false => named.id.to_string(),
+                },
+            )
         })
         .await
     }
 
-    /// A conversation by id or name; without, the default one if there is one.
+    /// A conversation of an agent by id or name. Without either, the agent's default conversation
+    /// if it exists.
     pub async fn find(
         &self,
         owner: &Owner,
         asked: Option<&str>,
+        agent: &str,
     ) -> Result<Option<ContextId>, ConversationError> {
         let (owner, asked) = (owner.clone(), asked.map(str::to_owned));
-        self.read(move |tx| match &asked {
-            Some(asked) => Ok(Some(Head::find(tx, &owner, asked)?.id)),
-            None => Ok(Head::default(tx, &owner)?.map(|head| head.id)),
+        let agent = agent.to_owned();
+        self.read(move |tx| {
+            let head = match &asked {
+                Some(asked) => {
+                    let found = Head::find(tx, &owner, asked)?;
+                    Some(found.of_agent(Some(&agent), asked)?)
+                }
+                None => Head::default_of(tx, &owner, &agent)?,
+            };
+            Ok(head.map(|head| head.id))
         })
         .await
     }

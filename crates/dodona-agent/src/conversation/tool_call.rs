@@ -92,6 +92,7 @@ impl fmt::Display for Ending {
 }
 
 /// The record of a tool call: the data model's `ToolCall`, and how it ended.
+#[doc(alias = "ToolCall")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallRecord {
     /// The model's own id for it.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::named;
 use crate::agent::Agent;
 use crate::chat::{self, Compactor, Shortened};
-use crate::conversation::{ContextId, Owner};
+use crate::conversation::{ContextId, DEFAULT_AGENT, Owner};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CompactParams {
@@ -42,7 +42,10 @@ pub(crate) async fn compact(
 ) -> Result<CompactResult, CallError> {
     let owner = Owner::of(ctx)?;
     let asked = Some(named(p.context_id.as_deref()));
-    let key = agent.conversations.queue_key(&owner, asked).await?;
+    let key = agent
+        .conversations
+        .queue_key(&owner, asked, DEFAULT_AGENT)
+        .await?;
     let _place = agent.queue.enter(ctx, key).await?;
     let context = agent.conversations.show(&owner, asked).await?;
     let model = context.last_model.as_deref();

@@ -1,19 +1,24 @@
 //! `agent.contexts`, `agent.create` and `agent.close`.
 
-use dodona_plugin::CallError;
+use dodona_plugin::{CallCtx, CallError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::named;
+use super::{ContextMethods, named};
+use crate::chat::Role;
 use crate::conversation::{
-    ContextId, ContextSummary, Conversations, DEFAULT_TOKEN_BUDGET, NewContext, Owner, Which,
+    ContextId, ContextSummary, Conversations, DEFAULT_AGENT, DEFAULT_TOKEN_BUDGET, NewContext,
+    Owner, Which,
 };
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ContextsParams {
-    /// Closed ones too.
+    /// Also closed conversations, and those of delegated tasks.
     #[serde(default)]
     all: bool,
+    /// Only conversations of this agent.
+    #[schemars(length(min = 1, max = 50))]
+    agent_id: Option<String>,
     /// How many at most.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1000))]
@@ -36,7 +41,8 @@ pub(super) async fn list(
     p: ContextsParams,
 ) -> Result<ContextsResult, CallError> {
     let which = if p.all { Which::All } else { Which::Open };
-    let contexts = conversations.list(owner, which, p.limit).await?;
+    let agent = p.agent_id.as_deref();
+    let contexts = conversations.list_of(owner, which, agent, p.limit).await?;
     Ok(ContextsResult { contexts })
 }
 
@@ -49,10 +55,18 @@ pub(super) struct CreateParams {
     #[serde(default = "budget")]
     #[schemars(range(min = 4000, max = 128_000))]
     token_budget: u64,
+    /// The agent that answers in it, by its name in `agent.list`.
+    #[serde(default = "default_agent")]
+    #[schemars(length(min = 1, max = 50))]
+    agent_id: String,
 }
 
 fn budget() -> u64 {
     DEFAULT_TOKEN_BUDGET
+}
+
+fn default_agent() -> String {
+    DEFAULT_AGENT.to_owned()
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -63,22 +77,30 @@ pub(super) struct CreateResult {
     name: Option<String>,
     /// How many tokens of it a model is shown at most.
     token_budget: u64,
+    /// The agent that answers in it.
+    agent_id: String,
 }
 
 pub(super) async fn create(
-    conversations: &Conversations,
-    owner: &Owner,
+    methods: &ContextMethods,
+    ctx: &CallCtx,
     p: CreateParams,
 ) -> Result<CreateResult, CallError> {
+    if let Some(agent) = methods.agent.upgrade() {
+        // A conversation of an agent that does not exist could never be continued.
+        Role::find(&agent, ctx, &p.agent_id).await?;
+    }
     let new = NewContext {
         token_budget: p.token_budget,
+        agent_id: p.agent_id,
         ..NewContext::named(p.name.as_deref())
     };
-    let context = conversations.create(owner, new).await?;
+    let context = methods.conversations.create(&Owner::of(ctx)?, new).await?;
     Ok(CreateResult {
         context_id: context.id,
         name: context.name,
         token_budget: context.token_budget,
+        agent_id: context.agent_id,
     })
 }
 

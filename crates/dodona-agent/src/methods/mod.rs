@@ -1,10 +1,12 @@
 //! The methods about conversations. What is asked in them is `agent.chat`.
 
+pub(crate) mod agents;
 mod archive;
 pub(crate) mod compact;
 mod contexts;
 mod fork;
 pub(crate) mod models;
+mod notify;
 pub(crate) mod pin;
 mod queries;
 mod recall;
@@ -14,15 +16,18 @@ mod seek;
 mod show;
 mod usage;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use dodona_plugin::store::Redactor;
 use dodona_plugin::{CallCtx, CallError, plugin};
 
-use crate::conversation::{Archive, Conversations, Owner, UsageReport};
+use crate::agent::Agent;
+use crate::conversation::{Conversations, Owner, UsageReport};
 use crate::keeper::Keeper;
-use archive::{ExportParams, ImportParams};
+use archive::{ExportParams, Exported, ImportParams};
 use contexts::{CloseParams, Closed, ContextsParams, ContextsResult, CreateParams, CreateResult};
 use fork::{Copied, ForkParams, RewindParams, RewindResult};
+use notify::{NotifyParams, NotifyResult};
 use queries::{QueriesParams, QueriesResult};
 use recall::{RecallParams, Recalled};
 use remember::{RememberParams, RememberResult};
@@ -36,8 +41,10 @@ const DEFAULT: &str = "default";
 
 /// The conversations, as callers see them: their own, and about the project of the call.
 pub(crate) struct ContextMethods {
+    pub(crate) agent: Weak<Agent>,
     pub(crate) conversations: Conversations,
     pub(crate) keeper: Arc<Keeper>,
+    pub(crate) redactor: Redactor,
 }
 
 #[plugin(name = "agent")]
@@ -52,10 +59,13 @@ impl ContextMethods {
         contexts::list(&self.conversations, &Owner::of(ctx)?, p).await
     }
 
-    /// Begins a conversation beside the default one.
+    /// Create a conversation next to the default one. It creates no agent: `agent.define` does.
+    ///
+    /// The conversation belongs to the agent `agent_id`, `oracle` by default, and questions with its
+    /// `context_id` are answered by that agent. Returns the id of the conversation.
     #[method(scope = "agent:write", mutates)]
     async fn create(&self, ctx: &CallCtx, p: CreateParams) -> Result<CreateResult, CallError> {
-        contexts::create(&self.conversations, &Owner::of(ctx)?, p).await
+        contexts::create(self, ctx, p).await
     }
 
     /// Tells all about a conversation: its state, what a model is shown of it, and what it
@@ -87,13 +97,14 @@ impl ContextMethods {
         fork::rewind(&self.conversations, &Owner::of(ctx)?, p).await
     }
 
-    /// Answers with a whole conversation as one document, which `agent.import` accepts.
+    /// Return a whole conversation as one document, which `agent.import` accepts. Secrets are
+    /// redacted unless `raw` is set. The format `seed` has the columns of the data model only.
     #[method(scope = "agent:read")]
-    async fn export(&self, ctx: &CallCtx, p: ExportParams) -> Result<Archive, CallError> {
-        archive::export(&self.conversations, &Owner::of(ctx)?, p).await
+    async fn export(&self, ctx: &CallCtx, p: ExportParams) -> Result<Exported, CallError> {
+        archive::export(&self.conversations, &self.redactor, &Owner::of(ctx)?, p).await
     }
 
-    /// Makes a conversation from a document that `agent.export` has written.
+    /// Create a conversation from a document of `agent.export`, in either format.
     #[method(scope = "agent:write", mutates)]
     async fn import(&self, ctx: &CallCtx, p: ImportParams) -> Result<Copied, CallError> {
         archive::import(&self.conversations, &Owner::of(ctx)?, p).await
@@ -103,7 +114,7 @@ impl ContextMethods {
     ///
     /// Use it for what must not be lost when older messages are summarised: what was decided and
     /// why, what was found out, what the user wants. One sentence each.
-    #[method(scope = "agent:write", mutates, tool(category = "meta"))]
+    #[method(scope = "agent:write", mutates, tool(category = "meta", agents = ["*"]))]
     async fn remember(
         &self,
         ctx: &CallCtx,
@@ -112,10 +123,20 @@ impl ContextMethods {
         remember::remember(&self.conversations, ctx, p).await
     }
 
+    /// Leave a note that you will read at a later step of this conversation.
+    ///
+    /// Use it for a reminder that must come up again, such as a step to repeat or a limit to keep.
+    /// `deliver_at` says when it is delivered; each note is delivered once. From outside of a query
+    /// it reaches the agent with the next question.
+    #[method(scope = "agent:write", mutates, tool(category = "meta", agents = ["*"]))]
+    async fn notify_self(&self, ctx: &CallCtx, p: NotifyParams) -> Result<NotifyResult, CallError> {
+        notify::notify(&self.conversations, ctx, p).await
+    }
+
     /// Reads a message of the conversation as it was said, by the number that a summary gives it.
     ///
     /// A line of a summary ends with such a number, like #12. Use it where the line is not enough.
-    #[method(scope = "agent:read", tool(category = "meta"))]
+    #[method(scope = "agent:read", tool(category = "meta", agents = ["*"]))]
     async fn recall(&self, ctx: &CallCtx, p: RecallParams) -> Result<Recalled, CallError> {
         recall::recall(&self.conversations, ctx, p).await
     }
@@ -125,7 +146,7 @@ impl ContextMethods {
     ///
     /// Use it when the user refers to something that was said or decided earlier, and cite what it
     /// finds.
-    #[method(scope = "agent:read", tool(category = "meta", agents = ["oracle", "librarian"]))]
+    #[method(scope = "agent:read", tool(category = "meta", agents = ["*"]))]
     async fn seek(&self, ctx: &CallCtx, p: SeekParams) -> Result<SeekResult, CallError> {
         seek::seek(&self.conversations, ctx, p).await
     }
@@ -137,7 +158,7 @@ impl ContextMethods {
     }
 
     /// Reads more of a result that was cut because it was too large.
-    #[method(scope = "agent:read", tool(category = "meta"))]
+    #[method(scope = "agent:read", tool(category = "meta", agents = ["*"]))]
     async fn result(&self, ctx: &CallCtx, p: ResultParams) -> Result<ResultPart, CallError> {
         result::part(&self.conversations, &Owner::of(ctx)?, p).await
     }

@@ -15,7 +15,7 @@ use dodona_llm::{
     Exchange, Finish, Model, ModelEvent, ModelOptions, ModelRequest, Recorded, Recording,
     RequestDigest, Script,
 };
-use dodona_plugin::{CallCtx, CallError, ErrorCode, TrustedFolder};
+use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::{Message, ToolCall};
 use futures_util::StreamExt;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::agent::Agent;
 use crate::chat::{Frame, HeardAnswer, Role, messages_then};
-use crate::conversation::{DEFAULT_AGENT, Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
+use crate::conversation::{Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
 
 pub(crate) use messages::{MessagesParams, MessagesResult, messages};
 
@@ -126,13 +126,7 @@ pub(crate) async fn replay(
 async fn role(agent: &Agent, ctx: &CallCtx, recorded: &RecordedQuery) -> Result<Role, CallError> {
     let asked = Some(recorded.context.as_str());
     let context = agent.conversations.show(&Owner::of(ctx)?, asked).await?;
-    Ok(match context.agent_id.as_str() {
-        DEFAULT_AGENT => Role::main(),
-        name => {
-            let project = agent.brought(ctx, TrustedFolder::Agents).await;
-            Role::of(agent.definitions.get(name, &project)?, None)
-        }
-    })
+    Role::find(agent, ctx, &context.agent_id).await
 }
 
 fn first_request(recorded: &RecordedQuery) -> Result<&RecordedTurn, CallError> {

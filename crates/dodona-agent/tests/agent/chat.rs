@@ -153,7 +153,11 @@ async fn going_round_in_circles_is_noticed() {
     let answer = talk.ask("Loop").await;
     assert_eq!(answer.data("Notification").len(), 3);
     assert_eq!(answer.status(), DoneStatus::Limited);
-    assert!(answer.error().contains("in 5 turns"), "{}", answer.error());
+    assert!(
+        answer.error().contains("within 5 turns"),
+        "{}",
+        answer.error()
+    );
     assert_eq!(talk.last_query().await.0, "limited");
     // The conversation goes on.
     talk.server.respond_with(|_| Reply::text("Well."));

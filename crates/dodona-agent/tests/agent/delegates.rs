@@ -116,7 +116,7 @@ async fn a_task_is_done_by_another_agent_on_a_path_of_its_own() {
     assert_eq!(system(&requests[1]), "You are scout of orchard.");
     assert_eq!(
         (&requests[1].body["model"], offered(&requests[1])),
-        (&json!("other-1"), vec!["kit_echo"])
+        (&json!("other-1"), vec!["agent_result", "kit_echo"])
     );
     assert_eq!(
         requests[1].body["messages"].as_array().unwrap().len(),
@@ -179,10 +179,11 @@ async fn an_agent_that_tries_to_leave_its_scope_is_kept_in_it() {
     let answer = talk.ask("What is there?").await;
     assert_eq!(answer.text(), "No.", "{}", answer.error());
     let requests = talk.server.requests();
-    assert_eq!(offered(&requests[1]), ["agent_delegate", "kit_echo"]);
+    let expected = ["agent_delegate", "agent_result", "kit_echo"];
+    assert_eq!(offered(&requests[1]), expected);
     assert_eq!(
         offered(&requests[2]),
-        ["kit_echo"],
+        ["agent_result", "kit_echo"],
         "no more than the one above it has"
     );
     let mut endings = endings_below(&answer);
@@ -220,8 +221,8 @@ async fn what_cannot_be_delegated_is_told_to_the_model() {
     define(&talk, "scout", &[], "max_turns = 2");
     define(&talk, "broken", &[], "colour = 1");
     for (name, expected) in [
-        ("nobody", "there is librarian, scout"),
-        ("broken", "unknown field `colour`"),
+        ("nobody", "defined agents: oracle, librarian, scout"),
+        ("broken", "there is no key `colour`"),
     ] {
         talk.server
             .reply(asks_for(&[delegates("d1", name, "Do it.")]));
@@ -242,16 +243,11 @@ async fn what_cannot_be_delegated_is_told_to_the_model() {
     let answer = talk.ask("Go").await;
     assert_eq!(answer.text(), "It did not manage.");
     let told = talk.sent().last().unwrap()["content"].to_string();
-    assert!(
-        told.contains("did not come to an answer in 2 turns"),
-        "{told}"
-    );
-    let listed = talk.call("agent.agents", json!({})).await.unwrap();
-    assert_eq!(listed["agents"][1]["max_turns"], 2);
-    assert!(
-        listed["problems"][0].as_str().unwrap().contains("colour"),
-        "{listed}"
-    );
+    assert!(told.contains("did not answer within 2 turns"), "{told}");
+    let listed = talk.call("agent.list", json!({})).await.unwrap();
+    assert_eq!(listed["agents"][2]["max_turns"], 2);
+    let problems = listed["problems"].to_string();
+    assert!(problems.contains("colour"), "{listed}");
 }
 
 /// Five hundred notes that link to each other by name and by path.

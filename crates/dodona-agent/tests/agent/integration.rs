@@ -66,10 +66,10 @@ pub(crate) async fn set_up(
 
 /// What hooks have seen, in order.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<(HookPoint, Value)>>>);
+pub(crate) struct Seen(Arc<Mutex<Vec<(HookPoint, Value)>>>);
 
 impl Seen {
-    fn watch<P: Point>(&self) -> Hook {
+    pub(crate) fn watch<P: Point>(&self) -> Hook {
         let seen = self.clone();
         Hook::inline::<P>(move |payload| {
             let shown = serde_json::to_value(payload).unwrap();
@@ -78,7 +78,12 @@ impl Seen {
         })
     }
 
-    fn points(&self) -> Vec<&'static str> {
+    /// Forgets everything so far.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
+    pub(crate) fn points(&self) -> Vec<&'static str> {
         let seen = self.0.lock().unwrap();
         seen.iter().map(|(point, _)| point.as_str()).collect()
     }
@@ -94,7 +99,7 @@ fn notify(message: &str) -> Notification {
     Notification::new(message)
 }
 
-fn calls_echo() -> ModelReply {
+pub(crate) fn calls_echo() -> ModelReply {
     ModelReply::stream().tool_call("c1", "kit_echo", &[r#"{"text":"one"}"#])
 }
 
@@ -244,7 +249,7 @@ async fn query_received_shows_the_question_and_its_effects_reach_the_first_reque
     let answer = talk.ask("Is it so?").await;
     let sent = talk.sent();
     let told = last_content(&sent);
-    assert!(told.contains("not from the user") && told.ends_with("- [info] asked: Is it so?"));
+    assert!(told.contains("not from the user") && told.ends_with("says: asked: Is it so?"));
     let shown = answer.data("Notification");
     assert_eq!((shown.len(), &shown[0]["plugin"]), (1, &json!("hooked")));
 }
@@ -415,10 +420,18 @@ async fn what_a_model_said_can_be_changed_before_it_counts() {
     .await;
     talk.server
         .reply(ModelReply::stream().tool_call("c1", "kit_panic", &["{}"]));
-    talk.server.reply(ModelReply::text("The secret is out."));
+    let pieces = ["The se", "cret ", "is out."];
+    let streamed = pieces
+        .into_iter()
+        .fold(ModelReply::stream(), ModelReply::add_text);
+    talk.server.reply(streamed);
     let answer = talk.ask("Tell me").await;
     assert_eq!(answer.endings(), ["success"]);
     assert_eq!(answer.text(), "The [removed] is out.");
+    // No reader has seen what the hook removed, not even for a moment.
+    let streamed = serde_json::to_string(&answer.items).unwrap();
+    assert!(streamed.contains("[removed]"), "{streamed}");
+    assert!(!streamed.contains("The se"), "{streamed}");
     let kept = talk.call("agent.show", json!({})).await.unwrap();
     assert!(!kept.to_string().contains("secret"));
 }
@@ -519,11 +532,20 @@ async fn the_three_moments_of_delivery() {
             .filter_map(|message| message["content"].as_str());
         let notices = notices.filter(|text| text.starts_with("Notices"));
         notices
-            .map(|text| text.replace("Notices from the system, not from the user:\n", ""))
+            .map(|text| text.replace("Notices from Dodona, not from the user:\n", ""))
             .collect()
     };
-    assert_eq!(told(0), ["- [info] start\n- [info] now"]);
-    assert_eq!(told(1), ["- [info] start\n- [info] now", "- [info] after"]);
+    assert_eq!(
+        told(0),
+        ["- [info] plugin `hooked` says: start\n- [info] plugin `hooked` says: now"]
+    );
+    assert_eq!(
+        told(1),
+        [
+            "- [info] plugin `hooked` says: start\n- [info] plugin `hooked` says: now",
+            "- [info] plugin `hooked` says: after"
+        ]
+    );
     talk.server.reply(ModelReply::text("Done."));
     let answer = talk.ask("Two").await;
     let messages: Vec<_> = answer.data("Notification");
@@ -557,7 +579,7 @@ async fn notifications_are_told_once_the_most_urgent_first_and_the_same_not_twic
     talk.server.reply(ModelReply::text("Yes."));
     talk.ask("One").await;
     let sent = talk.sent();
-    assert!(last_content(&sent).ends_with("- [error] high\n- [reminder] same\n- [info] low"));
+    assert!(last_content(&sent).ends_with("- [error] plugin `hooked` says: high\n- [reminder] plugin `hooked` says: same\n- [info] plugin `hooked` says: low"));
     talk.server.reply(ModelReply::text("Yes."));
     let answer = talk.ask("Two").await;
     assert!(answer.data("Notification").is_empty());

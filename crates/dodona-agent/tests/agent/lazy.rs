@@ -99,7 +99,7 @@ fn method(noun: &str, verb: &str, does: &str) -> Result<Method, dodona_plugin::C
         scope: Some("shop:use"),
         tool: Some(ToolSpec {
             category: ToolCategory::Meta,
-            agents: &["oracle"],
+            agents: &["*"],
             approval: Approval::Never,
         }),
         ..MethodSpec::default()
@@ -290,7 +290,7 @@ async fn an_agent_finds_nothing_outside_its_scope() {
         .iter()
         .filter(|request| request.body["messages"][0]["content"] == "You list things.")
         .collect();
-    assert_eq!(names(of_clerk[0]), ["tools_search"]);
+    assert_eq!(names(of_clerk[0]), ["agent_result", "tools_search"]);
     let found = last(of_clerk[1]);
     let found: Vec<&str> = found["tools"]
         .as_array()

@@ -9,6 +9,7 @@ mod contexts;
 mod crashes;
 mod delegates;
 mod faults;
+mod hook_order;
 mod integration;
 mod lazy;
 mod long;

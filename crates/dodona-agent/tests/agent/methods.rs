@@ -266,11 +266,8 @@ async fn a_call_without_a_project_is_told_so() {
         .call("alice", "agent.contexts", json!({}))
         .await
         .unwrap_err();
-    assert_eq!(error.code, ErrorCode::InvalidParams);
-    assert_eq!(
-        error.message,
-        "a conversation belongs to a project, and the call names none"
-    );
+    assert_eq!(error.code, ErrorCode::InvalidRequest);
+    assert_eq!(error.message, "the call names no project");
 }
 
 #[tokio::test]
@@ -311,7 +308,18 @@ async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
         .map(|method| method["name"].as_str().unwrap())
         .collect();
     let changes = [
-        "close", "compact", "create", "fork", "import", "pin", "remember", "rewind", "steer",
+        "close",
+        "compact",
+        "create",
+        "define",
+        "delete",
+        "fork",
+        "import",
+        "notify_self",
+        "pin",
+        "remember",
+        "rewind",
+        "steer",
     ];
     assert_eq!(mutating, changes.map(|verb| format!("agent.{verb}")));
     let tools: Vec<&str> = listed["methods"]
@@ -325,6 +333,7 @@ async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
         tools,
         [
             "agent.delegate",
+            "agent.notify_self",
             "agent.recall",
             "agent.remember",
             "agent.result",

@@ -115,6 +115,7 @@ pub(crate) fn times(factor: u64) -> Counter {
 pub(crate) fn question(text: &str) -> NewQuery {
     NewQuery {
         context: None,
+        agent: None,
         question: text.to_owned(),
         model: "tiny".to_owned(),
         counter: bytes(),

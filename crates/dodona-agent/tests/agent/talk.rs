@@ -50,13 +50,13 @@ struct Entries {
 #[plugin(name = "kit")]
 impl Kit {
     /// Says it back.
-    #[method(scope = "kit:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta", agents = ["*"]))]
     async fn echo(&self, _ctx: &CallCtx, p: Echo) -> Result<Said, CallError> {
         Ok(Said { text: p.text })
     }
 
     /// Says a lot.
-    #[method(scope = "kit:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta", agents = ["*"]))]
     async fn big(&self, _ctx: &CallCtx, p: Big) -> Result<Entries, CallError> {
         let entries = (0..p.entries).map(|n| format!("entry number {n} of many"));
         Ok(Entries {
@@ -64,20 +64,26 @@ impl Kit {
         })
     }
 
-    /// Never works.
+    /// Is for the main agent.
     #[method(scope = "kit:use", tool(category = "meta"))]
+    async fn main_only(&self, _ctx: &CallCtx, p: Echo) -> Result<Said, CallError> {
+        Ok(Said { text: p.text })
+    }
+
+    /// Never works.
+    #[method(scope = "kit:use", tool(category = "meta", agents = ["*"]))]
     async fn fail(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
         Err(CallError::plugin("kit.broken", "the tool is broken"))
     }
 
     /// Never ends.
-    #[method(scope = "kit:use", tool(category = "meta"), timeout_ms = 50)]
+    #[method(scope = "kit:use", tool(category = "meta", agents = ["*"]), timeout_ms = 50)]
     async fn hang(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
         std::future::pending().await
     }
 
     /// Waits long.
-    #[method(scope = "kit:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta", agents = ["*"]))]
     async fn wait(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
         tokio::time::sleep(Duration::from_secs(600)).await;
         Ok(Said {
@@ -86,7 +92,7 @@ impl Kit {
     }
 
     /// Loses its head.
-    #[method(scope = "kit:use", tool(category = "meta"))]
+    #[method(scope = "kit:use", tool(category = "meta", agents = ["*"]))]
     async fn panic(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Said, CallError> {
         panic!("a tool that panics")
     }

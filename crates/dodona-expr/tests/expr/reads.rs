@@ -42,3 +42,31 @@ fn what_can_never_hold_is_known() {
         assert!(!never(source), "{source}");
     }
 }
+
+#[test]
+fn an_expression_tells_which_constant_keys_it_reads_of_a_dict() {
+    let schema = schema();
+    let source = "user.settings.a and user.settings['b'] > 1 or user.settings.get('c', 2) \
+                  or 'd' in user.settings or user.settings[user.id] or user.settings.e.f";
+    let expr = Expr::compile(source, &schema).unwrap();
+    let keys: Vec<(String, bool, &str)> = expr
+        .keys()
+        .into_iter()
+        .map(|read| {
+            assert_eq!(schema.slot_path(read.slot), Some("user.settings"));
+            let text = &source[read.span.start..read.span.end];
+            (read.key, read.is_required, text)
+        })
+        .collect();
+    let expected = [
+        ("a", true, "user.settings.a"),
+        ("b", true, "user.settings['b']"),
+        ("c", false, "user.settings.get('c', 2)"),
+        ("d", false, "'d' in user.settings"),
+        ("e", true, "user.settings.e"),
+    ];
+    assert_eq!(
+        keys,
+        expected.map(|(key, required, text)| (key.to_owned(), required, text))
+    );
+}

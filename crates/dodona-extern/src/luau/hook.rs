@@ -3,23 +3,22 @@
 use std::sync::Arc;
 
 use dodona_plugin::hooks::{Hook, HookFailure};
-use dodona_plugin::{BoxFuture, PluginSettings, State, StateStore};
-use dodona_proto::{HookKind, HookPoint, ProjectId, UserId};
+use dodona_plugin::{BoxFuture, State};
+use dodona_proto::{HookKind, HookPoint};
 use dodona_script::Request;
 use serde_json::{Value, json};
 
-use super::method::{Shared, state};
-use super::program::{Answers, Ask, BRIEF, Program};
-use super::spec::HookSpec;
+use super::plugin::Shared;
+use super::program::{Answers, Ask, BRIEF};
+use crate::database::{PluginDb, Statement};
+use crate::declare::HookSpec;
+use crate::services::{answer_state, concerns, whose};
 
 /// A hook that runs what the script declared.
 pub(super) fn hook(shared: &Shared, entry: usize, spec: HookSpec) -> Result<Hook, String> {
     let point = spec.point()?;
     let work = Arc::new(Work {
-        program: Arc::clone(&shared.program),
-        settings: shared.settings.clone(),
-        state: shared.state.clone(),
-        project: shared.project.clone(),
+        shared: shared.clone(),
         entry,
         point,
         part: spec.part(),
@@ -32,11 +31,7 @@ pub(super) fn hook(shared: &Shared, entry: usize, spec: HookSpec) -> Result<Hook
 }
 
 struct Work {
-    program: Arc<Program>,
-    settings: PluginSettings,
-    state: StateStore,
-    /// The only project that it concerns.
-    project: Option<ProjectId>,
+    shared: Shared,
     entry: usize,
     point: HookPoint,
     part: String,
@@ -44,16 +39,14 @@ struct Work {
 
 impl Work {
     async fn run(&self, payload: Value) -> Result<Value, HookFailure> {
+        let services = &self.shared.services;
         let whose = whose(&payload);
-        let here = whose.as_ref().and_then(|(_, project)| project.as_ref());
-        // A server's routes are nobody's; those of a project's plugin lead to what is there for it alone.
-        let concerns_all = self.point == HookPoint::DaemonServerRegister;
-        if !concerns_all && self.project.is_some() && self.project.as_ref() != here {
+        if !concerns(services.project.as_ref(), self.point, whose.as_ref()) {
             return Ok(Value::Null);
         }
         let settings = match &whose {
-            Some((user, _)) => self.settings.of(user),
-            None => self.settings.values().clone(),
+            Some((user, _)) => services.settings.of(user),
+            None => services.settings.values().clone(),
         };
         let ask = Ask {
             entry: self.entry,
@@ -63,23 +56,13 @@ impl Work {
             limits: BRIEF,
         };
         let answers = OfHook {
-            state: whose.map(|(user, project)| self.state.for_user(user, project)),
+            state: whose.map(|(user, project)| services.state.for_user(user, project)),
+            db: services.db.clone(),
         };
-        let answer = self.program.run(ask, &answers).await;
+        let answer = self.shared.program.run(ask, &answers).await;
         let answer = answer.map_err(|error| HookFailure(error.to_string()))?;
         Ok(tidied(answer, self.point))
     }
-}
-
-/// For whom a point is fired, where its payload says.
-pub(super) fn whose(payload: &Value) -> Option<(UserId, Option<ProjectId>)> {
-    let of = |holder: &Value| {
-        let user = UserId::new(holder["user"].as_str()?).ok()?;
-        let project = holder["project"].as_str();
-        let project = project.and_then(|project| ProjectId::new(project).ok());
-        Some((user, project))
-    };
-    of(payload).or_else(|| of(&payload["snapshot"]))
 }
 
 /// An empty table is an object in JSON; where only a list has a place, it is an empty list.
@@ -99,18 +82,22 @@ pub(super) fn tidied(mut answer: Value, point: HookPoint) -> Value {
     answer
 }
 
-/// Answers what a script wants in a hook: it may look at its state, and nothing else.
+/// Answers what a script wants in a hook: it may look at its state and its database, and nothing else.
 struct OfHook {
     state: Option<State>,
+    db: PluginDb,
 }
 
 impl Answers for OfHook {
     fn answer(&self, request: Request) -> BoxFuture<'_, Result<Value, String>> {
         Box::pin(async move {
-            let key = request.arguments.into_iter().next().unwrap_or_default();
+            let mut arguments = request.arguments.into_iter();
+            let mut next = || arguments.next().unwrap_or_default();
+            let (first, second) = (next(), next());
             match (request.name.as_str(), &self.state) {
-                ("state.get" | "state.list", Some(state_)) => {
-                    let read = state(state_, &request.name, key, Value::Null).await;
+                (name @ ("state.get" | "state.list"), Some(state)) => {
+                    let name = name.strip_prefix("state.").unwrap_or(name);
+                    let read = answer_state(state, name, &first, Value::Null).await;
                     read.map_err(|error| error.message)
                 }
                 ("state.get" | "state.list", None) => {
@@ -118,6 +105,14 @@ impl Answers for OfHook {
                 }
                 ("state.set" | "state.delete", _) => Err(
                     "a hook changes nothing by itself: answer with the effect `set_state`"
+                        .to_owned(),
+                ),
+                ("db.query", _) => self.db.read(Statement::read(&first, &second)?).await,
+                ("db.execute" | "db.begin", _) => {
+                    Err("a hook changes nothing by itself: it may use `dodona.db.query`".to_owned())
+                }
+                ("publish", _) => Err(
+                    "a hook changes nothing by itself: answer with the effect `emit_event`"
                         .to_owned(),
                 ),
                 (other, _) => Err(format!("a hook cannot use `{other}`")),

@@ -3,24 +3,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dodona_plugin::{
-    BoxFuture, CallCtx, CallError, ErrorCode, Handler, Method, Params, PluginSettings, State,
-    StateStore,
+    Behalf, BoxFuture, CallCtx, CallError, ErrorCode, Handler, Method, Params, State,
 };
-use dodona_proto::{ItemBody, MethodDescriptor, MethodKind, ProjectId};
+use dodona_proto::{ItemBody, MethodDescriptor, MethodKind, Scope};
+use dodona_schema::Validator;
 use dodona_script::Request;
 use serde_json::{Value, json};
 
-use super::program::{Answers, Ask, METHOD, Program, RunError};
-
-/// What the methods of a plugin share.
-#[derive(Clone)]
-pub(super) struct Shared {
-    pub(super) program: Arc<Program>,
-    pub(super) settings: PluginSettings,
-    pub(super) state: StateStore,
-    /// The only project that it concerns.
-    pub(super) project: Option<ProjectId>,
-}
+use super::plugin::Shared;
+use super::program::{Answers, Ask, METHOD, RunError};
+use crate::database::DbSession;
+use crate::services::answer_state;
 
 /// A method that runs what the script declared.
 pub(super) fn method(
@@ -28,9 +21,9 @@ pub(super) fn method(
     entry: usize,
     descriptor: MethodDescriptor,
 ) -> Result<Method, String> {
-    let validator = jsonschema::validator_for(&descriptor.result)
+    let validator = Validator::new(&descriptor.result)
         .map_err(|error| format!("`result` is not a JSON Schema: {error}"))?;
-    jsonschema::validator_for(&descriptor.params)
+    Validator::new(&descriptor.params)
         .map_err(|error| format!("`params` is not a JSON Schema: {error}"))?;
     let work = Arc::new(Work {
         shared: shared.clone(),
@@ -56,7 +49,7 @@ struct Work {
     shared: Shared,
     entry: usize,
     descriptor: MethodDescriptor,
-    validator: jsonschema::Validator,
+    validator: Validator,
 }
 
 impl Work {
@@ -89,7 +82,8 @@ impl Work {
             limits: METHOD,
         };
         let answers = OfCall {
-            state: self.shared.state.of(&ctx),
+            state: self.shared.services.state.of(&ctx),
+            db: DbSession::new(self.shared.services.db.clone()),
             work: Arc::clone(&self),
             ctx,
             raised: Mutex::new(None),
@@ -111,17 +105,17 @@ impl Work {
             "user": ctx.principal.user,
             "surface": ctx.principal.surface,
             "project": ctx.project.as_ref().map(|project| project.id.clone()),
-            "settings": self.shared.settings.of(&ctx.principal.user),
+            "settings": self.shared.services.settings.of(&ctx.principal.user),
             "time": jiff::Timestamp::now().as_second(),
         })
     }
 
     /// What a script returns is checked like anything from outside.
     fn fits(&self, value: &Value) -> Result<(), CallError> {
-        let Some(error) = self.validator.iter_errors(value).next() else {
+        let Err(error) = self.validator.validate(value) else {
             return Ok(());
         };
-        let (name, place) = (&self.descriptor.name, error.instance_path().to_string());
+        let (name, place) = (&self.descriptor.name, &error.path);
         let at = match place.is_empty() {
             true => String::new(),
             false => format!(" at `{place}`"),
@@ -146,6 +140,7 @@ struct OfCall {
     ctx: CallCtx,
     work: Arc<Work>,
     state: State,
+    db: DbSession,
     /// The last error of a call that it made, and the words in which it was told.
     raised: Mutex<Option<(String, CallError)>>,
 }
@@ -153,24 +148,51 @@ struct OfCall {
 impl Answers for OfCall {
     fn answer(&self, request: Request) -> BoxFuture<'_, Result<Value, String>> {
         Box::pin(async move {
-            let mut arguments = request.arguments.into_iter();
+            let Request { name, arguments } = request;
+            let mut arguments = arguments.into_iter();
             let mut next = || arguments.next().unwrap_or_default();
-            match request.name.as_str() {
-                "call" => self.call(next(), next()).await,
-                "emit" => self.emit(next()).await,
+            let (first, second) = (next(), next());
+            if let Some(name) = name.strip_prefix("db.") {
+                return self.db.answer(name, &first, &second).await;
+            }
+            if self.db.is_open().await {
+                return Err(in_transaction(&name));
+            }
+            let services = &self.work.shared.services;
+            match name.as_str() {
+                "call" => self.call(first, second).await,
+                "emit" => self.emit(first).await,
                 "progress" => {
-                    let (message, share) = (next(), next());
-                    let message = message.as_str().unwrap_or_default().to_owned();
-                    let share = share.as_f64().map(|share| share as f32);
+                    let message = first.as_str().unwrap_or_default().to_owned();
+                    let share = second.as_f64().map(|share| share as f32);
                     let told = self.ctx.progress(message, share).await;
                     told.map(|()| Value::Null).map_err(|error| self.told(error))
                 }
-                name => state(&self.state, name, next(), next())
-                    .await
-                    .map_err(|error| self.told(error)),
+                "has_scope" => {
+                    let scope = first.as_str().unwrap_or_default();
+                    let scope: Scope = scope.parse().map_err(|error| format!("{error}"))?;
+                    Ok(json!(self.ctx.principal.scopes.allow(&scope)))
+                }
+                "publish" => {
+                    let behalf = Some(Behalf::of(&self.ctx));
+                    let kind = first.as_str().unwrap_or_default();
+                    let published = services.publish(behalf, None, kind, second).await;
+                    published.map_err(|error| self.told(error))
+                }
+                "http" => services.http(first).await,
+                name => {
+                    let name = name.strip_prefix("state.").unwrap_or(name);
+                    let answer = answer_state(&self.state, name, &first, second).await;
+                    answer.map_err(|error| self.told(error))
+                }
             }
         })
     }
+}
+
+/// Why something cannot be used now: others of the plugin wait for its database meanwhile.
+pub(super) fn in_transaction(name: &str) -> String {
+    format!("`{name}` cannot be used while a transaction is open")
 }
 
 impl OfCall {
@@ -215,28 +237,5 @@ impl OfCall {
         let (_, mut cause) = raised.take_if(|(words, _)| error.message.ends_with(&**words))?;
         cause.message = format!("{place}: {}", cause.message);
         Some(cause)
-    }
-}
-
-/// `dodona.state`.
-pub(super) async fn state(
-    state: &State,
-    verb: &str,
-    key: Value,
-    value: Value,
-) -> Result<Value, CallError> {
-    let key = key.as_str().unwrap_or_default();
-    match verb {
-        "state.get" => Ok(state.get::<Value>(key).await?.unwrap_or_default()),
-        "state.set" => Ok(json!(state.set(key, value).await?)),
-        "state.delete" => Ok(json!(state.delete(key).await?)),
-        "state.list" => {
-            let all = state.list(key).await?;
-            Ok(Value::Object(all.into_iter().collect()))
-        }
-        other => Err(CallError::new(
-            ErrorCode::Internal,
-            format!("there is no `{other}`"),
-        )),
     }
 }

@@ -6,11 +6,11 @@
 //! more than another script for the calls to come. What has to last is in the plugin's state.
 
 mod code;
+mod event;
 mod hook;
 mod method;
 mod plugin;
 mod program;
-mod spec;
 pub mod trial;
 
 use std::path::Path;
@@ -18,8 +18,10 @@ use std::sync::Arc;
 
 use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::Problem;
-use dodona_plugin::{Loaded, Loader, Outside, OutsideSource};
+use dodona_plugin::{Loaded, Loader, Outside, OutsideSource, schema_hash};
+use serde_json::json;
 
+use crate::migrations;
 use code::ScriptFile;
 use plugin::LuauPlugin;
 
@@ -42,16 +44,18 @@ impl Loader for LuauLoader {
         let Code::Script { main } = code else {
             return None;
         };
-        Some(load(outside, path, main).map_err(|problem| vec![problem]))
+        Some(load(outside, path, main))
     }
 }
 
-fn load(outside: &Outside, path: &Path, main: &str) -> Result<Loaded, Problem> {
-    let file = ScriptFile::read(path, main)?;
-    let fingerprint = file.hash.clone();
+fn load(outside: &Outside, path: &Path, main: &str) -> Result<Loaded, Vec<Problem>> {
+    let file = ScriptFile::read(path, main).map_err(|problem| vec![problem])?;
+    let migrations = migrations::read(path)?;
+    let texts: Vec<&str> = migrations.iter().map(|one| &*one.sql).collect();
+    let fingerprint = schema_hash(&json!([file.hash, texts]));
     let manifest = Arc::clone(&outside.manifest);
     Ok(Loaded {
-        plugin: Arc::new(LuauPlugin::new(manifest, file)),
+        plugin: Arc::new(LuauPlugin::new(manifest, file, migrations)),
         fingerprint,
     })
 }

@@ -3,28 +3,44 @@
 use std::sync::Arc;
 
 use dodona_plugin::activation::Activating;
+use dodona_plugin::store::Migration;
 use dodona_plugin::{ActivationError, Contribution, Manifest, Plugin, PluginContext, Settings};
 use dodona_script::Entry;
 
 use super::code::ScriptFile;
+use super::event::event_handler;
 use super::hook::hook;
-use super::method::{Shared, method};
+use super::method::method;
 use super::program::{Facts, Program};
-use super::spec;
+use crate::declare::{self, EventSpec, HookSpec, MethodSpec};
+use crate::services::Services;
+
+/// What everything that a script declares shares.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) program: Arc<Program>,
+    pub(super) services: Services,
+}
 
 /// What the hub activates for a directory with a script.
 pub(super) struct LuauPlugin {
     manifest: Arc<Manifest>,
     version: String,
     file: Arc<ScriptFile>,
+    migrations: Vec<Migration>,
 }
 
 impl LuauPlugin {
-    pub(super) fn new(manifest: Arc<Manifest>, file: ScriptFile) -> Self {
+    pub(super) fn new(
+        manifest: Arc<Manifest>,
+        file: ScriptFile,
+        migrations: Vec<Migration>,
+    ) -> Self {
         Self {
             version: manifest.version.to_string(),
             manifest,
             file: Arc::new(file),
+            migrations,
         }
     }
 }
@@ -48,23 +64,20 @@ impl Plugin for LuauPlugin {
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async move {
-            let shared = Shared {
-                program: Arc::new(Program::new(
-                    Arc::clone(&self.file),
-                    Facts {
-                        plugin: ctx.name.clone(),
-                        version: self.version.clone(),
-                        settings: ctx.settings.values().clone(),
-                    },
-                    ctx.log.clone(),
-                )),
-                settings: ctx.settings,
-                state: ctx.state,
-                project: ctx.project,
+            let services = Services::new(&ctx);
+            let facts = Facts {
+                plugin: ctx.name.clone(),
+                version: self.version.clone(),
+                settings: ctx.settings.values().clone(),
             };
+            let file = Arc::clone(&self.file);
+            let program = Program::new(file, facts, ctx.log.clone(), Some(services.clone()));
+            let program = Arc::new(program);
+            let shared = Shared { program, services };
             let work = move || contribution(&shared);
             let made = tokio::task::spawn_blocking(work).await;
             made.unwrap_or_else(|_| Err("loading the script failed".to_owned()))
+                .map(|contribution| contribution.migrations(self.migrations.clone()))
                 .map_err(ActivationError::Refused)
         })
     }
@@ -92,13 +105,17 @@ fn add(
 ) -> Result<Contribution, String> {
     match entry.kind.as_str() {
         "method" => {
-            let said: spec::MethodSpec = spec::read(&entry.spec)?;
-            let descriptor = said.descriptor(&shared.program.facts.plugin)?;
+            let spec: MethodSpec = declare::read(&entry.spec)?;
+            let descriptor = spec.descriptor(&shared.program.facts.plugin)?;
             Ok(contribution.methods([method(shared, number, descriptor)?]))
         }
+        "event" => {
+            let spec: EventSpec = declare::read(&entry.spec)?;
+            Ok(contribution.on_event(event_handler(shared, number, &spec)?))
+        }
         _ => {
-            let said: spec::HookSpec = spec::read(&entry.spec)?;
-            Ok(contribution.hook(hook(shared, number, said)?))
+            let spec: HookSpec = declare::read(&entry.spec)?;
+            Ok(contribution.hook(hook(shared, number, spec)?))
         }
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use super::code::ScriptFile;
+use crate::services::Services;
 
 /// How many calls of one plugin may have a machine at the same time, waiting ones included. With
 /// the memory that each may use it bounds what a plugin can hold.
@@ -45,6 +46,8 @@ pub(super) struct Program {
     file: Arc<ScriptFile>,
     constants: Value,
     log: PluginLog,
+    /// Where the script's numbers go; nowhere in a trial.
+    services: Option<Services>,
     computing: Semaphore,
     alive: AtomicUsize,
 }
@@ -95,7 +98,12 @@ pub(super) enum RunError {
 }
 
 impl Program {
-    pub(super) fn new(file: Arc<ScriptFile>, facts: Facts, log: PluginLog) -> Self {
+    pub(super) fn new(
+        file: Arc<ScriptFile>,
+        facts: Facts,
+        log: PluginLog,
+        services: Option<Services>,
+    ) -> Self {
         let constants = json!({
             "plugin": facts.plugin,
             "version": facts.version,
@@ -106,6 +114,7 @@ impl Program {
             file,
             constants,
             log,
+            services,
             computing: Semaphore::new(MOST_COMPUTING),
             alive: AtomicUsize::new(0),
         }
@@ -175,8 +184,20 @@ impl Program {
     fn start(&self, part: &str) -> Result<Instance, ScriptError> {
         let (log, part) = (self.log.clone(), part.to_owned());
         let plugin = self.facts.plugin.clone();
-        let told = move |_: &str, arguments: &[Value]| {
+        let services = self.services.clone();
+        let told = move |name: &str, arguments: &[Value]| {
             let said = |index: usize| arguments.get(index).and_then(Value::as_str);
+            if name != "log" {
+                let value = arguments.get(1).and_then(Value::as_f64).unwrap_or(f64::NAN);
+                let metric = said(0).unwrap_or_default();
+                let done = services
+                    .as_ref()
+                    .map(|one| one.measure(name, metric, value));
+                if let Some(Err(why)) = done {
+                    log.write(LogLevel::Warning, &part, &why);
+                }
+                return;
+            }
             let (level, text) = (said(0).unwrap_or_default(), said(1).unwrap_or_default());
             log.write(level_of(level), &part, text);
             tracing::debug!(plugin = %plugin, part, "{text}");

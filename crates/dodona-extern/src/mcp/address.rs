@@ -1,8 +1,7 @@
 //! Where a server is: a program to start, or an address to talk to.
 
-use std::path::PathBuf;
-
 use super::words;
+use crate::child::Program;
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,15 +10,6 @@ pub(crate) enum Address {
     Program(Program),
     /// Streamable HTTP.
     Url(Url),
-}
-
-/// A program, and what it is started with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program {
-    pub(crate) program: String,
-    pub(crate) args: Vec<String>,
-    /// Where it starts; without one in the plugin's data directory.
-    pub(crate) directory: Option<PathBuf>,
 }
 
 /// An address, checked.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::config::OnCancel;
 use super::session::Session;
 use super::tap::{Progress, ProgressSink};
-use super::text;
+use crate::text;
 
 /// How often progress is passed on at most.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -29,6 +29,9 @@ const ROUNDS: usize = 8;
 
 /// How long a server that was told of a cancelled call may go on before it is looked at.
 const GRACE: Duration = Duration::from_millis(1_500);
+
+/// How long a server that sent an answer to no request may take to send the right one.
+const CORRECTION: Duration = Duration::from_secs(1);
 
 /// How long it may then take to answer whether it is still there.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -42,9 +45,16 @@ pub(crate) async fn call(
     leaving: &Leaving,
 ) -> Result<CallToolResult, CallError> {
     let _running = session.running();
+    let mut strays = session.line.strays();
     let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     for _ in 0..ROUNDS {
-        match once(session, ctx, params.clone(), leaving).await? {
+        let asked = once(session, ctx, params.clone(), leaving);
+        let answered = tokio::select! {
+            biased;
+            answered = asked => answered?,
+            error = misdirected(session, &mut strays) => return Err(error),
+        };
+        match answered {
             ServerResult::CallToolResult(result) => return Ok(result),
             ServerResult::InputRequiredResult(more) => {
                 params.input_responses = declined(more.input_requests, leaving)?;
@@ -54,6 +64,25 @@ pub(crate) async fn call(
         }
     }
     Err(strange())
+}
+
+/// Completes when the server has answered a request that was never sent, and does not answer the one
+/// that waits soon after. With several calls under way it is unknown which one was meant: each waits
+/// for its own time.
+async fn misdirected(session: &Session, strays: &mut watch::Receiver<Option<String>>) -> CallError {
+    loop {
+        if strays.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(CORRECTION).await;
+        let is_alone = session.running.load(std::sync::atomic::Ordering::Acquire) == 1;
+        let what = strays.borrow_and_update().clone();
+        if let (true, Some(what)) = (is_alone, what) {
+            let message = format!("MCP server `{}` sent {what}", session.line.server());
+            let hint = format!("run `dodona plugins logs {}`", session.line.server());
+            return CallError::plugin("mcp.bad_result", message).hint(hint);
+        }
+    }
 }
 
 /// Declines what a tool asks of a person: there is none here, and it may go on without. For what it
@@ -176,6 +205,11 @@ pub(crate) fn failed(session: &Session, error: &ServiceError) -> CallError {
                 text::line(&error.message, 500)
             ),
         ),
+        // Ours, in place of an answer that cannot be read, or the server's about our request.
+        ServiceError::McpError(error) if error.code == McpCode::PARSE_ERROR => {
+            let hint = format!("run `dodona plugins logs {}`", session.line.server());
+            CallError::plugin("mcp.bad_result", text::line(&error.message, 500)).hint(hint)
+        }
         ServiceError::McpError(error) => {
             CallError::plugin("mcp.server_error", text::line(&error.message, 500))
         }

@@ -15,7 +15,7 @@ use super::call;
 use super::mount::Calls;
 use super::result::Parts;
 use super::session::Session;
-use super::text;
+use crate::text;
 
 /// How many entries a listing has at most, and on how many pages it is looked for.
 const ENTRIES: usize = 1_000;

@@ -1,10 +1,9 @@
 //! From the roster or a manifest to a plugin.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::manifest::Code;
+use dodona_plugin::manifest::{Code, ProcessProtocol};
 use dodona_plugin::reading::Problem;
 use dodona_plugin::{
     ActivationError, BoxFuture, Contribution, Loaded, Loader, Manifest, Outside, OutsideSource,
@@ -12,15 +11,15 @@ use dodona_plugin::{
 };
 use serde_json::json;
 
-use super::address::{Address, Program};
+use super::address::Address;
 use super::cache::Cache;
 use super::config::ServerConfig;
-use super::mount::{Mount, Mounting};
-use super::process::GuardCommand;
+use super::mount::{self, Mount, Mounting, Opened};
 use super::session::Plan;
 use super::words;
+use crate::child::{GuardCommand, Program};
 
-/// Makes plugins of MCP servers: `module = "mcp:…"`, and manifests with `[process]`.
+/// Makes plugins of MCP servers: `module = "mcp:…"`, and manifests whose `[process]` speaks MCP.
 #[derive(Debug)]
 pub struct McpLoader {
     guard: GuardCommand,
@@ -51,13 +50,10 @@ impl Loader for McpLoader {
                         args,
                         env,
                         cwd,
+                        protocol: ProcessProtocol::Mcp,
                     },
             } => (
-                Address::Program(Program {
-                    program: program(path, command),
-                    args: args.clone(),
-                    directory: Some(path.join(cwd.as_deref().unwrap_or("."))),
-                }),
+                Address::Program(Program::in_directory(path, command, args, cwd.as_deref())),
                 env.clone().into_iter().collect(),
             ),
             OutsideSource::Directory { .. } => return None,
@@ -70,23 +66,13 @@ impl Loader for McpLoader {
             env,
             guard: self.guard.clone(),
             mount: Mutex::new(None),
+            prepared: Mutex::new(None),
         };
         Some(Ok(Loaded {
             plugin: Arc::new(plugin),
             fingerprint,
         }))
     }
-}
-
-/// A program of a plugin's directory is named as one (`./server`); others are found on the path.
-fn program(directory: &std::path::Path, command: &str) -> String {
-    let is_own = command.starts_with("./") || command.starts_with(".\\");
-    let path: PathBuf = if is_own {
-        directory.join(command)
-    } else {
-        command.into()
-    };
-    path.to_string_lossy().into_owned()
 }
 
 /// What stands in the roster's `module` for a server: a program and its arguments, or an address.
@@ -110,25 +96,48 @@ pub struct McpPlugin {
     env: Vec<(String, String)>,
     guard: GuardCommand,
     mount: Mutex<Option<Arc<Mount>>>,
+    /// A server that was started before its activation.
+    prepared: Mutex<Option<Opened>>,
 }
 
 impl McpPlugin {
-    async fn mount(&self, ctx: PluginContext) -> Result<Contribution, ActivationError> {
+    fn plan(&self, ctx: &PluginContext) -> Result<Plan, ActivationError> {
         let config = ServerConfig::read(&ctx.config).map_err(ActivationError::Refused)?;
-        let cache = Cache::new(&ctx.data_dir, self.address.to_string());
-        let plan = Plan {
+        Ok(Plan {
+            name: self.name().to_owned(),
             address: self.address.clone(),
             config,
             guard: self.guard.clone(),
             env: self.env.clone(),
-            data_dir: ctx.data_dir,
-            log: ctx.log,
-        };
+            data_dir: ctx.data_dir.clone(),
+            log: ctx.log.clone(),
+        })
+    }
+
+    fn cache(&self, ctx: &PluginContext) -> Cache {
+        Cache::new(&ctx.data_dir, self.address.to_string())
+    }
+
+    async fn open(&self, ctx: PluginContext) -> Result<(), ActivationError> {
+        let opened = mount::open(&self.plan(&ctx)?).await;
+        let opened = opened.map_err(ActivationError::Refused)?;
+        self.cache(&ctx).write(&opened.1);
+        self.put_prepared(Some(opened));
+        Ok(())
+    }
+
+    fn put_prepared(&self, opened: Option<Opened>) -> Option<Opened> {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut prepared, opened)
+    }
+
+    async fn mount(&self, ctx: PluginContext) -> Result<Contribution, ActivationError> {
         let mounting = Mounting {
+            plan: self.plan(&ctx)?,
+            cache: self.cache(&ctx),
             plugin: ctx.name,
-            plan,
-            cache,
             host: ctx.methods,
+            opened: self.put_prepared(None),
         };
         let (mount, methods) = Mount::start(mounting)
             .await
@@ -163,12 +172,24 @@ impl Plugin for McpPlugin {
         self.manifest.settings.clone()
     }
 
+    /// A server that was never started has to be, to know what it offers.
+    fn needs_preparation(&self, ctx: &PluginContext) -> bool {
+        self.cache(ctx).read().is_none()
+    }
+
+    fn prepare(&self, ctx: PluginContext) -> BoxFuture<'_, Result<(), ActivationError>> {
+        Box::pin(self.open(ctx))
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(self.mount(ctx))
     }
 
     fn deactivate(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
+            if let Some((session, _)) = self.put_prepared(None) {
+                session.close().await;
+            }
             if let Some(mount) = self.put(None) {
                 mount.stop().await;
             }

@@ -17,15 +17,12 @@ use super::call::{self, Leaving};
 use super::config::ServerConfig;
 use super::extras;
 use super::result;
-use super::session::{Plan, Session, with_last_words};
+use super::session::{Plan, Session};
 use super::tools::{self, Offered};
+use crate::child::{pause_after, with_last_words};
 
 /// A server that ran for so long did not fail at its start.
 const STEADY: Duration = Duration::from_secs(60);
-
-/// The first pause after a failure that was not the first, and the longest.
-const PAUSE: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// A call waits for a server that is to be tried again within so much time, and does not ask for
 /// another try sooner.
@@ -154,16 +151,21 @@ pub(crate) struct Mounting {
     pub(crate) plan: Plan,
     pub(crate) cache: Cache,
     pub(crate) host: Arc<dyn MethodHost>,
+    /// The connection, if the server was started before.
+    pub(crate) opened: Option<Opened>,
 }
+
+/// A connection, and what the server offers over it.
+pub(crate) type Opened = (Arc<Session>, Known);
 
 impl Mount {
     /// Mounts a server and tells what it brings. One that is known from an earlier time is started
     /// when it is first needed; one that is not must answer now.
     pub(crate) async fn start(mounting: Mounting) -> Result<(Self, Vec<Method>), String> {
-        let known = mounting.cache.read();
-        let (known, session) = match known {
-            Some(known) => (known, None),
-            None => {
+        let (known, session) = match (mounting.opened, mounting.cache.read()) {
+            (Some((session, known)), _) => (known, Some(session)),
+            (None, Some(known)) => (known, None),
+            (None, None) => {
                 let (session, known) = open(&mounting.plan).await?;
                 mounting.cache.write(&known);
                 (known, Some(session))
@@ -216,7 +218,7 @@ impl Drop for Mount {
 }
 
 /// Connects, and asks what there is.
-async fn open(plan: &Plan) -> Result<(Arc<Session>, Known), String> {
+pub(crate) async fn open(plan: &Plan) -> Result<Opened, String> {
     let session = Session::connect(plan).await?;
     let asked = tokio::time::timeout(plan.config.start_timeout, session.tools()).await;
     let tools = asked.unwrap_or_else(|_| Err("it did not list its tools in time".to_owned()));
@@ -282,7 +284,7 @@ impl Keeping {
             if began.elapsed() >= STEADY {
                 failures = 0;
             }
-            let pause = pause(failures);
+            let pause = pause_after(failures);
             failures = failures.saturating_add(1);
             self.log(
                 LogLevel::Warning,
@@ -399,28 +401,5 @@ impl Keeping {
 
     fn log(&self, level: LogLevel, text: &str) {
         self.plan.log.write(level, "server", text);
-    }
-}
-
-/// How long to wait after so many failures. After the first not at all: most ends are accidents.
-fn pause(failures: u32) -> Duration {
-    match failures {
-        0 => Duration::ZERO,
-        more => PAUSE.saturating_mul(1 << (more - 1).min(16)).min(LONGEST),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_grow_and_have_a_longest() {
-        let millis: Vec<u128> = (0..9).map(|n| pause(n).as_millis()).collect();
-        assert_eq!(
-            millis,
-            [0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000]
-        );
-        assert_eq!(pause(u32::MAX), LONGEST);
     }
 }

@@ -4,8 +4,8 @@ use dodona_proto::{CallError, ErrorCode};
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 
-use super::text;
 use super::tools::Offered;
+use crate::text;
 
 /// The longest word of a failed tool that is passed on.
 const FAILURE: usize = 4_000;

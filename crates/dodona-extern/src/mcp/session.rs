@@ -17,14 +17,13 @@ use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use rmcp::{RoleClient, ServiceError};
 use tokio::sync::Mutex;
 
-use super::address::{Address, Program, Url};
+use super::address::{Address, Url};
 use super::config::{Protocol, ServerConfig};
-use super::ended::Ended;
 use super::frames::Frames;
 use super::http::{self, BoundedHttp};
-use super::process::{GuardCommand, Keeper, Process, Start};
 use super::tap::{Line, Probed, Tap};
-use super::text;
+use crate::child::{Ended, GuardCommand, Keeper, Process, Program, Start, with_last_words};
+use crate::text;
 
 /// How many tools are looked at, and on how many pages.
 const TOOLS: usize = 500;
@@ -47,6 +46,8 @@ const SPOKEN: &[ProtocolVersion] = &[
 
 /// What a connection needs to be made.
 pub(crate) struct Plan {
+    /// The name of the plugin.
+    pub(crate) name: String,
     pub(crate) address: Address,
     pub(crate) config: ServerConfig,
     pub(crate) guard: GuardCommand,
@@ -84,7 +85,8 @@ impl Session {
     async fn connect_with(plan: &Plan, protocol: Protocol) -> Result<Self, (String, Probed)> {
         let other = |why: String| (why, Probed::InTime);
         let ended = Arc::new(Ended::default());
-        let line = Arc::new(Line::new(Arc::clone(&ended), plan.log.clone()));
+        let line = Line::new(&plan.name, Arc::clone(&ended), plan.log.clone());
+        let line = Arc::new(line);
         let (served, keeper) = match &plan.address {
             Address::Program(program) => {
                 let process = start(plan, program, &ended).map_err(other)?;
@@ -93,7 +95,7 @@ impl Session {
                     process.stdout,
                     plan.config.max_message,
                     plan.log.clone(),
-                    Arc::clone(&ended),
+                    Arc::clone(&line),
                 );
                 let tap = Tap::new(frames, Arc::clone(&line));
                 (serve(tap, plan, protocol).await, Some(process.keeper))
@@ -315,16 +317,6 @@ impl Refused {
     fn with_last_words(&self, log: &PluginLog) -> String {
         let (Self::Lost(why) | Self::Told(why)) = self;
         with_last_words(why, log)
-    }
-}
-
-/// A reason, and what the server itself said last.
-pub(crate) fn with_last_words(why: &str, log: &PluginLog) -> String {
-    let lines = log.last(50);
-    let last = lines.iter().rev().find(|line| line.part == "stderr");
-    match last {
-        Some(line) => format!("{why}; it said: {}", text::line(&line.text, 300)),
-        None => why.to_owned(),
     }
 }
 

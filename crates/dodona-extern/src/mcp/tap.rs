@@ -3,8 +3,8 @@
 //! Progress must stay in order and must not pile up, logs are the plugin's, and a server that asks
 //! without end is let go: so they are dealt with here, the same for both transports.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dodona_plugin::{LogLevel, PluginLog};
@@ -17,11 +17,14 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
-use super::ended::Ended;
-use super::text;
+use crate::child::Ended;
+use crate::text;
 
 /// How many questions of the server may be open.
 const QUESTIONS: usize = 64;
+
+/// How many requests without an answer are known.
+const OPEN: usize = 10_000;
 
 /// How often a server is asked for its newest protocol.
 const PROBES: usize = 8;
@@ -86,6 +89,14 @@ pub(crate) struct Line {
     calls: Mutex<HashMap<ProgressToken, watch::Sender<Option<Progress>>>>,
     questions: AtomicUsize,
     probe: Mutex<Probe>,
+    /// The requests that the server has not answered.
+    open: Mutex<HashSet<RequestId>>,
+    /// One more than the number of the last request.
+    sent: AtomicI64,
+    /// The last answer that belongs to no request.
+    strays: watch::Sender<Option<String>>,
+    /// The name of the server's plugin.
+    server: String,
     /// That the server has other tools than before.
     pub(crate) changed: Notify,
     pub(crate) ended: Arc<Ended>,
@@ -93,8 +104,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn new(ended: Arc<Ended>, log: PluginLog) -> Self {
+    pub(crate) fn new(server: &str, ended: Arc<Ended>, log: PluginLog) -> Self {
         Self {
+            open: Mutex::default(),
+            sent: AtomicI64::new(0),
+            strays: watch::Sender::new(None),
+            server: server.to_owned(),
             calls: Mutex::default(),
             questions: AtomicUsize::new(0),
             probe: Mutex::default(),
@@ -104,8 +119,63 @@ impl Line {
         }
     }
 
+    /// The name of the server's plugin.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Whether a request was sent and not answered.
+    pub(crate) fn is_open(&self, id: &RequestId) -> bool {
+        self.open().contains(id)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an answer that belongs to no request.
+    pub(crate) fn stray(&self, what: &str) {
+        self.strays.send_replace(Some(what.to_owned()));
+    }
+
+    /// Answers that belong to no request, from now on.
+    pub(crate) fn strays(&self) -> watch::Receiver<Option<String>> {
+        self.strays.subscribe()
+    }
+
+    /// Takes note of an answer. One to a request that was never sent is a stray.
+    fn close(&self, id: &RequestId) {
+        let mut open = self.open();
+        let was_sent = open.remove(id) || self.was_sent(id);
+        drop(open);
+        if !was_sent {
+            let id = text::line(&id.to_string(), 40);
+            self.stray(&format!("an answer with the unknown id `{id}`"));
+        }
+    }
+
+    /// Whether a request with this id was sent at any time. Requests are numbered from 0.
+    fn was_sent(&self, id: &RequestId) -> bool {
+        match id {
+            RequestId::Number(number) => (0..self.sent.load(Ordering::Acquire)).contains(number),
+            RequestId::String(_) => false,
+        }
+    }
+
     /// Notes what a request is waited for with.
     fn expect(&self, id: &RequestId, request: &ClientRequest) {
+        if let RequestId::Number(number) = id {
+            self.sent
+                .fetch_max(number.saturating_add(1), Ordering::AcqRel);
+        }
+        {
+            let mut open = self.open();
+            // Requests that were given up and never answered do not pile up.
+            if open.len() >= OPEN {
+                open.clear();
+            }
+            open.insert(id.clone());
+        }
         let call = match request {
             ClientRequest::CallToolRequest(call) => call,
             other => return self.probe().sent(id, other),
@@ -188,6 +258,7 @@ impl Line {
                 Some(JsonRpcMessage::Request(request))
             }
             JsonRpcMessage::Response(answer) => {
+                self.close(&answer.id);
                 let mut probe = self.probe();
                 if probe.is_late(&answer.id) {
                     probe.was_known = true;
@@ -197,6 +268,13 @@ impl Line {
             }
             JsonRpcMessage::Error(error) => {
                 let id = error.id.as_ref();
+                match id {
+                    Some(id) => self.close(id),
+                    None => {
+                        let message = text::line(&error.error.message, 200);
+                        self.stray(&format!("an error that names no request: {message}"));
+                    }
+                }
                 match id.is_some_and(|id| self.probe().is_late(id)) {
                     true => None,
                     false => Some(JsonRpcMessage::Error(error)),
@@ -299,7 +377,7 @@ mod tests {
     use super::*;
 
     fn line() -> Line {
-        Line::new(Arc::new(Ended::default()), PluginLog::new())
+        Line::new("small", Arc::new(Ended::default()), PluginLog::new())
     }
 
     fn sends(line: &Line, id: i64, method: &str, params: Value) {

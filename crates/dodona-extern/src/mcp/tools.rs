@@ -8,12 +8,12 @@ use dodona_proto::{
     Approval, MethodDescriptor, MethodKind, MethodName, Mutation, PluginName, ToolCategory,
     ToolMark,
 };
-use jsonschema::Validator;
+use dodona_schema::Validator;
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
 use super::config::{Ask, Policy, ServerConfig};
-use super::text;
+use crate::text;
 
 /// The longest description, the largest schema, and the deepest.
 const DESCRIPTION: usize = 4_000;
@@ -186,7 +186,7 @@ fn object(what: &str, mut schema: Value, room: &mut usize) -> Result<(Value, Val
     *room = room
         .checked_sub(size)
         .ok_or_else(|| format!("the server's schemas have more than {SCHEMAS} bytes together"))?;
-    let validator = jsonschema::validator_for(&schema).map_err(|error| {
+    let validator = Validator::new(&schema).map_err(|error| {
         format!(
             "its {what} is not one: {}",
             text::line(&error.to_string(), 200)

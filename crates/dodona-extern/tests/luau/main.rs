@@ -5,10 +5,12 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod database;
 mod hooks;
 mod hostile;
 mod methods;
 mod properties;
 mod reload;
+mod services;
 mod support;
 mod trial;

@@ -95,20 +95,31 @@ async fn what_is_saved_is_in_use_without_a_word() {
     let hub = home.start_with(watching).await;
     for number in 2..=4 {
         home.script("versions", &version(number));
-        loop {
+        until(&format!("version {number} runs"), async || {
             let answer = ask(&hub, "versions.number", json!({})).await.unwrap();
-            if answer["first"] == number {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+            answer["first"] == number
+        })
+        .await;
     }
     home.plugin(
         "newcomer",
         "dodona.method { name = 'x', doc = 'X.', run = function() end }",
     );
-    while ask(&hub, "newcomer.x", json!({})).await.is_err() {
+    until("the new plugin is found", async || {
+        ask(&hub, "newcomer.x", json!({})).await.is_ok()
+    })
+    .await;
+    hub.stop().await;
+}
+
+/// Waits for a condition, at most a minute.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_so().await {
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "not within 60 s: {what}"
+        );
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    hub.stop().await;
 }

@@ -73,6 +73,42 @@ async fn answers_with_wrong_ids_reach_nobody() {
     hub.stop().await;
 }
 
+/// The default time of a call is a minute: an answer that nobody can use must not take all of it.
+#[tokio::test]
+async fn an_answer_that_cannot_be_used_fails_the_call_before_its_time() {
+    for (mode, what) in [
+        ("latin", "MCP server `bad` sent an answer that is not UTF-8"),
+        (
+            "too_deep",
+            "MCP server `bad` sent an answer that nests too deep",
+        ),
+        (
+            "wrong_id",
+            "MCP server `bad` sent an answer with the unknown id `1",
+        ),
+        (
+            "no_id",
+            "MCP server `bad` sent an error that names no request: what?",
+        ),
+    ] {
+        let hub = beside(mode, "").await;
+        let error = go(&hub).await.unwrap_err();
+        assert_eq!(error.code.as_str(), "mcp.bad_result", "{mode}: {error}");
+        assert!(error.message.starts_with(what), "{mode}: {error}");
+        let hint = error.hint_text();
+        assert_eq!(
+            hint,
+            Some("run `dodona plugins logs bad`"),
+            "{mode}: {error}"
+        );
+        // The connection stands: the next call is answered the same way.
+        let again = go(&hub).await.unwrap_err();
+        assert_eq!(again.code.as_str(), "mcp.bad_result", "{mode}: {again}");
+        is_unharmed(&hub).await;
+        hub.stop().await;
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_asks_without_end_is_let_go() {
     let hub = beside("asking", SHORT).await;

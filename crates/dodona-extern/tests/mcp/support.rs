@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_extern::mcp::{GuardCommand, McpLoader};
+use dodona_extern::GuardCommand;
+use dodona_extern::mcp::McpLoader;
 use dodona_hub::Answerers;
 use dodona_testkit::{HubBuilder, TestHub};
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     match words.next() {
         Some(word) if word == "serve" => serve(),
         // `guard -- COMMAND`
-        _ => dodona_extern::mcp::run_guard(words.skip(1)),
+        _ => dodona_extern::run_guard(words.skip(1)),
     }
 }
 

@@ -62,6 +62,21 @@ def call(request):
     if MODE == "wrong_ids":
         for wrong in [request["id"] + 1000, "text", -1, 1.5, None]:
             send({"id": wrong, "result": {"content": [{"type": "text", "text": "not yours"}]}})
+    if MODE == "wrong_id":
+        send({"id": request["id"] + 1000, "result": {"content": []}})
+        return
+    if MODE == "no_id":
+        send({"error": {"code": -32600, "message": "what?"}})
+        return
+    if MODE == "latin":
+        sys.stdout.buffer.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"caf\xe9"}]}}\n' % request["id"])
+        sys.stdout.flush()
+        return
+    if MODE == "too_deep":
+        nested = "[" * 5_000 + "]" * 5_000
+        sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":{"content":%s}}\n' % (request["id"], nested))
+        sys.stdout.flush()
+        return
     if MODE == "asking":
         for number in range(100_000):
             send({"id": f"q{number}", "method": "sampling/createMessage",

@@ -7,7 +7,7 @@
 
 mod table;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,6 +43,31 @@ struct Inner {
     waiting: Mutex<HashMap<ApprovalId, oneshot::Sender<ApprovalRecord>>>,
     /// Cancelled when nobody can answer any more.
     closed: CancellationToken,
+    /// Calls that a person denied, with the denial, newest last.
+    denied: Mutex<VecDeque<(DeniedCall, CallError)>>,
+}
+
+/// How many denials are remembered.
+const MAX_DENIED: usize = 1_000;
+
+/// A call in a query: the same call is not asked about again.
+#[derive(Debug, Clone, PartialEq)]
+struct DeniedCall {
+    query: String,
+    method: MethodName,
+    params: Value,
+}
+
+impl DeniedCall {
+    /// Nothing outside of a query: there a person makes the call.
+    fn of(node: &Node, question: &Question) -> Option<Self> {
+        let snapshot = node.info.snapshot.as_ref()?;
+        Some(Self {
+            query: snapshot.query_id.clone(),
+            method: question.method.clone(),
+            params: question.params.clone(),
+        })
+    }
 }
 
 /// What a person is asked before a call goes on.
@@ -73,6 +98,7 @@ impl Approvals {
             journal,
             waiting: Mutex::default(),
             closed: CancellationToken::new(),
+            denied: Mutex::default(),
         }));
         for record in expired {
             approvals.publish("approval.answered", &record).await;
@@ -141,18 +167,44 @@ impl Approvals {
         if settings.answerers == Answerers::Nobody {
             return Err(nobody(&question.message));
         }
+        let call = DeniedCall::of(node, &question);
+        if let Some(denial) = call.as_ref().and_then(|call| self.denial_of(call)) {
+            return Err(denial);
+        }
         let record = record(node, question);
         let pause = Pause::of(node);
         // Before anybody can answer it.
         let mut waiting = Waiting::new(self, record.id);
-        let forget = Timestamp::now().checked_sub(node.core.config.retention.max_age);
+        let now = self.0.journal.trusted_now();
+        let forget = now.checked_sub(node.core.config.retention.max_age);
         table::insert(&self.0.db, record.clone(), forget.ok()).await?;
         self.publish("approval.requested", &record).await;
         node.notice(|| request(&record)).await?;
         let record = waiting.end(node, settings.timeout).await?;
         drop(pause);
         node.notice(|| answer(&record)).await?;
-        verdict(&record)
+        let verdict = verdict(&record);
+        if let (Err(error), Some(call), ApprovalState::Denied) = (&verdict, call, record.state) {
+            self.remember_denial(call, error.clone());
+        }
+        verdict
+    }
+
+    /// The denial of the same call earlier in the same query.
+    fn denial_of(&self, call: &DeniedCall) -> Option<CallError> {
+        let denied = self.0.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, error) = denied.iter().rev().find(|(known, _)| known == call)?;
+        let hint =
+            "the same call was denied before in this query, so no approval was requested again";
+        Some(error.clone().hint(hint))
+    }
+
+    fn remember_denial(&self, call: DeniedCall, error: CallError) {
+        let mut denied = self.0.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        if denied.len() >= MAX_DENIED {
+            denied.pop_front();
+        }
+        denied.push_back((call, error));
     }
 
     /// The answer counts whether it can be told or not.

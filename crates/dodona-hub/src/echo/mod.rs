@@ -13,7 +13,7 @@ use dodona_plugin::{BoxFuture, Contribution, Plugin, PluginContext};
 use counter::Counter;
 use methods::Echo;
 
-const MIGRATIONS: &[Migration] = &[Migration::new(
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new(
     1,
     "a counter for each method",
     "create table calls (verb text primary key, count integer not null) strict, without rowid",

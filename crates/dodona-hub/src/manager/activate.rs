@@ -6,15 +6,20 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dodona_hooks::Hook;
-use dodona_plugin::{Capability, Contribution, Method, Plugin, PluginContext, StateStore};
+use dodona_plugin::{
+    AuthContext, Capability, Contribution, EventHandler, Method, Plugin, PluginContext, StateStore,
+    SystemContext, Telemetry,
+};
 use dodona_proto::{HookPoint, MethodDescriptor, MethodKind, PluginName};
-use dodona_store::{Db, Durability};
+use dodona_schema::Validator;
+use dodona_store::{DatabaseLimits, Db, Durability};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::discover::{Candidate, Kind};
+use super::listen::Listeners;
 use super::renew::{Life, Renewal};
-use super::{Manager, Services};
+use super::{PluginManager, Services};
 use crate::config::CapabilityMode;
 use crate::limits::PluginLimits;
 use crate::meter::Meter;
@@ -26,6 +31,13 @@ const DEACTIVATION: Duration = Duration::from_secs(2);
 /// How long calls of a plugin that was replaced may go on before it is let go all the same.
 const LAST_CALLS: Duration = Duration::from_secs(30);
 
+/// Bounds of the database of a plugin from outside the program.
+const DATABASE: DatabaseLimits = DatabaseLimits {
+    max_bytes: 256 << 20,
+    statement_time: Duration::from_secs(5),
+    max_value_bytes: 16 << 20,
+};
+
 /// An active plugin, with everything it brought.
 pub(crate) struct Active {
     pub(crate) name: PluginName,
@@ -34,6 +46,10 @@ pub(crate) struct Active {
     pub(crate) routes: Vec<Arc<Route>>,
     /// Its hooks, until they are in the registry.
     pub(crate) hooks: Vec<Hook>,
+    /// Its callbacks for events, until they listen.
+    pub(crate) event_handlers: Vec<EventHandler>,
+    /// Those that listen. They stop when this is dropped.
+    pub(crate) listeners: Listeners,
     /// What it did beyond its capabilities, where that is only warned about.
     pub(crate) warnings: Vec<String>,
     /// Cancelled once the last route is gone.
@@ -63,7 +79,7 @@ async fn guarded(name: &PluginName, when: &str, work: impl Future<Output = ()>) 
     }
 }
 
-impl Manager {
+impl PluginManager {
     /// Activates a plugin and checks what it brings. If anything is wrong, nothing of it stays.
     pub(super) async fn bring(
         &self,
@@ -104,9 +120,11 @@ impl Manager {
         let Contribution {
             methods,
             hooks,
+            event_handlers,
             migrations,
         } = contribution;
-        let warnings = self.permitted(candidate, &hooks)?;
+        let mut warnings = self.permitted(candidate, &hooks)?;
+        warnings.extend(self.may_listen(candidate, &event_handlers)?);
         let lease = Arc::new(Lease::default());
         let unused = lease.unused.clone();
         let limits = PluginLimits::new(&candidate.name, &self.services.config.limits);
@@ -116,12 +134,15 @@ impl Manager {
             let migrated = db.migrate(migrations).await;
             migrated.map_err(|error| with_source(&error))?;
         }
+        plugin.recover().await;
         Ok(Active {
             name: candidate.name.clone(),
             plugin: Arc::clone(plugin),
             fingerprint: candidate.fingerprint.clone(),
             routes,
             hooks,
+            event_handlers,
+            listeners: Listeners::default(),
             warnings,
             unused,
             life,
@@ -143,6 +164,33 @@ impl Manager {
                 format!("it has a hook at {point} without the capability `{needed}`")
             })
             .collect();
+        self.refuse_or_warn(candidate, told)
+    }
+
+    /// The same for its callbacks for events.
+    fn may_listen(
+        &self,
+        candidate: &Candidate,
+        handlers: &[EventHandler],
+    ) -> Result<Vec<String>, String> {
+        let prefixes: BTreeSet<&str> = handlers.iter().map(EventHandler::prefix).collect();
+        let missing = prefixes
+            .into_iter()
+            .filter(|prefix| !candidate.capabilities.allow_events(prefix));
+        let told = missing.map(|prefix| match prefix {
+            "" => "it listens to every event without the capability `events:*`".to_owned(),
+            prefix => format!("it listens to `{prefix}` without the capability `events:{prefix}`"),
+        });
+        self.refuse_or_warn(candidate, told.collect())
+    }
+
+    /// What a plugin does beyond its capabilities, each ending with the capability in backticks: an
+    /// error for one that is held to them, else warnings.
+    fn refuse_or_warn(
+        &self,
+        candidate: &Candidate,
+        told: Vec<String>,
+    ) -> Result<Vec<String>, String> {
         match told.first() {
             Some(first) if self.services.enforces(candidate) => {
                 let name = &candidate.name;
@@ -160,23 +208,29 @@ impl Manager {
         }
     }
 
-    fn context(&self, candidate: &Candidate, life: &Life) -> PluginContext {
+    pub(super) fn context(&self, candidate: &Candidate, life: &Life) -> PluginContext {
         let Services {
             store, data_dir, ..
         } = &self.services;
         let name = candidate.name.clone();
-        let file = format!("plugins/{name}/{name}.db");
+        let file = database_file(candidate);
+        let plugin = candidate.plugin.as_ref();
+        let durability = plugin.map_or(Durability::Full, |plugin| plugin.durability());
+        let db = match candidate.kind {
+            Kind::External => store.bounded_database(&file, durability, DATABASE),
+            Kind::Own | Kind::Builtin => store.database(&file, durability),
+        };
         PluginContext {
             manifest: self.manifest(candidate),
             settings: self.settings_of(candidate),
             config: Arc::new(candidate.configured.raw.clone()),
-            global_config: Arc::clone(&self.services.global_config),
             state: StateStore::new(name.clone(), Arc::clone(&self.services.state)),
             data_dir: data_dir.join("plugins").join(name.as_str()),
             log: self.log(&name),
             project: candidate.project.clone(),
-            db: store.database(&file, Durability::Full),
-            bus: Arc::clone(&self.services.bus),
+            db,
+            redactor: self.services.config.journal.redactor.clone(),
+            system: Arc::new(self.services.system(candidate)),
             history: Arc::clone(&self.services.history),
             methods: Arc::new(Renewal {
                 core: self.host.core.clone(),
@@ -206,7 +260,32 @@ impl Manager {
     }
 }
 
+/// The database of a plugin. A project's plugin has one of its own: a plugin of the same name in
+/// another project must not find its data.
+pub(crate) fn database_file(candidate: &Candidate) -> String {
+    let name = &candidate.name;
+    match &candidate.project {
+        None => format!("plugins/{name}/{name}.db"),
+        Some(project) => format!("plugins/{name}/project-{project}.db"),
+    }
+}
+
 impl Services {
+    /// The shared services, as one plugin may use them.
+    fn system(&self, candidate: &Candidate) -> SystemContext {
+        let http_client = match candidate.capabilities.hosts() {
+            Some(hosts) if self.enforces(candidate) => self.config.http.limited_to(hosts),
+            _ => self.config.http.clone(),
+        };
+        SystemContext {
+            config: Arc::clone(&self.global_config),
+            event_bus: Arc::clone(&self.bus),
+            http_client,
+            telemetry: Telemetry::new(candidate.name.clone()),
+            auth: AuthContext::new(candidate.capabilities.clone()),
+        }
+    }
+
     /// Whether a plugin is held to its capabilities, or only warned about.
     fn enforces(&self, candidate: &Candidate) -> bool {
         let mode = self.config.capability_mode;
@@ -244,7 +323,7 @@ impl Services {
                 return Err(format!("it brings `{}` twice", descriptor.name));
             }
             objects(&descriptor)?;
-            let validator = jsonschema::validator_for(&descriptor.params).map_err(|error| {
+            let validator = Validator::new(&descriptor.params).map_err(|error| {
                 format!("the schema of `{}` is not one: {error}", descriptor.name)
             })?;
             let result_type = descriptor.result["title"]

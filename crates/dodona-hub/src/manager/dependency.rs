@@ -22,6 +22,21 @@ impl Dependency {
             .as_ref()
             .is_none_or(|wanted| wanted.matches(version))
     }
+
+    /// Adds the version requirement of a second mention of the same plugin. Both must hold.
+    pub(crate) fn merge(&mut self, other: Self) {
+        match (&mut self.version, other.version) {
+            (_, None) => {}
+            (Some(own), Some(more)) => {
+                for comparator in more.comparators {
+                    if !own.comparators.contains(&comparator) {
+                        own.comparators.push(comparator);
+                    }
+                }
+            }
+            (own @ None, more) => *own = more,
+        }
+    }
 }
 
 impl FromStr for Dependency {

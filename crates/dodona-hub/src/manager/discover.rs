@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::{Problem, nearest};
-use dodona_plugin::{Capabilities, Capability, Loaders, Manifest, Outside, OutsideSource, Plugin};
+use dodona_plugin::{
+    Capabilities, Capability, Loaders, Manifest, Outside, OutsideSource, PROJECT_RULES, Plugin,
+};
 use dodona_proto::{PluginName, PluginState, ProjectId};
 use semver::Version;
 use serde_json::json;
@@ -191,6 +193,13 @@ impl Sources {
         }
         self.directories(&mut plan);
         self.of_projects(&mut plan);
+        if let Some(taken) = plan.candidates.remove(PROJECT_RULES) {
+            let message = format!(
+                "the name `{PROJECT_RULES}` is reserved; `{}` is not loaded",
+                taken.module
+            );
+            plan.problems.push(self.of_roster(message));
+        }
         plan
     }
 
@@ -210,6 +219,41 @@ impl Sources {
         Problem::of_file(path.join(roster::FILE).display().to_string(), message)
     }
 
+    /// Why an entry must not count: it would disable, restrict or replace a plugin that is always
+    /// active.
+    fn touches_essential(
+        &self,
+        name: &PluginName,
+        entry: &Result<Entry, Problem>,
+    ) -> Option<String> {
+        let exports = self.modules.iter().flat_map(|module| {
+            let exports = module.exports.iter();
+            exports.map(move |export| (module, export))
+        });
+        let mut essential = exports.filter(|(_, export)| export.plugin.is_essential());
+        let (module, export) =
+            essential.find(|(_, export)| export.plugin.name() == name.as_str())?;
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(problem) => return Some(format!("the entry is invalid ({})", problem.brief())),
+        };
+        let own = ModuleRef::Builtin(module.name.clone());
+        let class = entry.class.as_deref();
+        if entry.module != own {
+            Some(format!("`module` must be `{own}`, not `{}`", entry.module))
+        } else if let Some(class) = class.filter(|class| *class != export.class) {
+            Some(format!("`class` must be `{}`, not `{class}`", export.class))
+        } else if !entry.enabled {
+            Some("`enabled = false` is not allowed".to_owned())
+        } else if entry.capabilities.is_some() {
+            Some("`capabilities` cannot be restricted".to_owned())
+        } else if !entry.dependencies.is_empty() {
+            Some("`dependencies` cannot be added".to_owned())
+        } else {
+            None
+        }
+    }
+
     /// Whether a built-in plugin stays active whatever the roster says.
     pub(crate) fn is_essential(&self, name: &PluginName) -> bool {
         let mut exports = self.modules.iter().flat_map(|module| &module.exports);
@@ -222,11 +266,11 @@ impl Sources {
             plan.problems.push(self.of_roster(message));
             return;
         }
-        if self.is_essential(&name) && !leaves_alone(&entry) {
-            let message = format!(
-                "`{name}` is always active, with all that it may do; its entry is passed over"
-            );
-            plan.problems.push(self.of_roster(message));
+        if let Some(why) = self.touches_essential(&name, &entry) {
+            let message = format!("`{name}` is always active: {why}, so its entry is ignored");
+            let problem = self.of_roster(message);
+            let hint = format!("remove `[plugin.{name}]` from the roster");
+            plan.problems.push(problem.hint(hint));
             return;
         }
         let candidate = match entry {
@@ -448,14 +492,6 @@ impl Sources {
         }
         candidate.config_file = Some(path);
     }
-}
-
-/// Whether an entry neither switches a built-in plugin off, nor restricts or replaces it.
-fn leaves_alone(entry: &Result<Entry, Problem>) -> bool {
-    entry.as_ref().is_ok_and(|entry| {
-        let is_builtin = matches!(entry.module, ModuleRef::Builtin(_));
-        entry.enabled && is_builtin && entry.capabilities.is_none() && entry.dependencies.is_empty()
-    })
 }
 
 /// What a built-in says about itself, as a manifest.

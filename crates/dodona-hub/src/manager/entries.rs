@@ -7,9 +7,9 @@ use dodona_proto::PluginName;
 
 use super::discover::Kind;
 use super::edit::{self, Change, Subject};
-use super::{Manager, ROSTER, files};
+use super::{PluginManager, ROSTER, files};
 
-impl Manager {
+impl PluginManager {
     /// Changes what the roster says about a plugin.
     pub(crate) async fn change(&self, name: &PluginName, change: Change) -> Result<(), CallError> {
         let _editing = self.editing.lock().await;
@@ -41,7 +41,7 @@ impl Manager {
         self.write(subject, Change::Add, settings).await
     }
 
-    /// Takes back what [`Manager::add`] wrote.
+    /// Takes back what [`PluginManager::add`] wrote.
     pub(crate) async fn take_back(&self, name: &PluginName) -> Result<(), CallError> {
         self.change(name, Change::Remove).await?;
         if let Some(dir) = self.config_dir() {

@@ -5,6 +5,7 @@
 
 mod activate;
 mod configure;
+mod data;
 mod dependency;
 mod directory;
 mod discover;
@@ -12,12 +13,15 @@ mod edit;
 mod entries;
 mod files;
 mod last_good;
+mod listen;
 mod logs;
 mod module;
 mod needs;
 mod of_projects;
+mod prepare;
 mod renew;
 mod roster;
+mod rules;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -51,9 +55,12 @@ pub use directory::Directory;
 pub(crate) use discover::{Candidate, Plan, Sources};
 pub(crate) use edit::Change;
 use last_good::{Came, Refusal};
+use listen::Listening;
 use logs::Logs;
 pub use module::Module;
+use prepare::Preparations;
 pub(crate) use roster::FILE as ROSTER;
+use rules::RulesInForce;
 
 /// How long the hub waits at its end for plugins that were replaced shortly before.
 const RETIREMENT: Duration = Duration::from_secs(5);
@@ -83,7 +90,7 @@ pub(crate) struct Handles {
 }
 
 /// Who decides which plugins live.
-pub(crate) struct Manager {
+pub(crate) struct PluginManager {
     sources: Arc<Sources>,
     services: Services,
     /// What plugins get of the hub itself.
@@ -95,6 +102,8 @@ pub(crate) struct Manager {
     view: ArcSwap<View>,
     retiring: TaskTracker,
     logs: Logs,
+    rules: RulesInForce,
+    preparations: Preparations,
 }
 
 /// What is active.
@@ -151,7 +160,7 @@ struct Outcome {
     reloaded: Reloaded,
 }
 
-impl Manager {
+impl PluginManager {
     pub(crate) fn new(sources: Sources, services: Services, host: Handles) -> Self {
         Self {
             sources: Arc::new(sources),
@@ -162,6 +171,8 @@ impl Manager {
             view: ArcSwap::default(),
             retiring: TaskTracker::new(),
             logs: Logs::default(),
+            rules: RulesInForce::default(),
+            preparations: Preparations::default(),
         }
     }
 
@@ -185,20 +196,59 @@ impl Manager {
         let plan = self.plan().await;
         let mut living = self.living.lock().await;
         let outcome = self.activate_all(&plan, Vec::new()).await;
-        self.install(plan, outcome, &mut living, snapshot);
+        self.install(plan, outcome, &mut living, snapshot).await;
+        drop(living);
+        if self.services.config.wait_for_plugins && self.preparations.wait(None).await {
+            self.reload_once(snapshot).await;
+        }
     }
 
     /// Looks again, and activates what is new or changed; what is not stays as it is. Calls that
-    /// run end on what they began with.
+    /// run end on what they began with. Plugins that must be prepared are, all at the same time, and
+    /// this waits for them.
     pub(crate) async fn reload(&self, snapshot: &ArcSwap<Snapshot>) -> Reloaded {
+        self.reload_and_wait(snapshot, None).await
+    }
+
+    /// The same, and of the plugins that are being prepared only one is tried again and waited for.
+    pub(crate) async fn reload_for(
+        &self,
+        plugin: &PluginName,
+        snapshot: &ArcSwap<Snapshot>,
+    ) -> Reloaded {
+        self.reload_and_wait(snapshot, Some(plugin)).await
+    }
+
+    async fn reload_and_wait(
+        &self,
+        snapshot: &ArcSwap<Snapshot>,
+        only: Option<&PluginName>,
+    ) -> Reloaded {
+        self.preparations.forget_failures(only);
+        let before = self.view();
+        let reloaded = self.reload_once(snapshot).await;
+        if reloaded.refused.is_some() || !self.preparations.wait(only).await {
+            return reloaded;
+        }
+        let Reloaded { refused, .. } = self.reload_once(snapshot).await;
+        Reloaded {
+            refused,
+            ..difference(&before, &self.view())
+        }
+    }
+
+    /// The same without waiting for plugins that are being prepared: their status is `starting`.
+    pub(crate) async fn reload_once(&self, snapshot: &ArcSwap<Snapshot>) -> Reloaded {
         let mut living = self.living.lock().await;
         let plan = self.plan().await;
         if plan.unreadable {
+            // Trust may have changed all the same.
+            self.rules.refresh().await;
             return self.keep_all(plan, &living.active);
         }
         let old = std::mem::take(&mut living.active);
         let outcome = self.activate_all(&plan, old).await;
-        self.install(plan, outcome, &mut living, snapshot)
+        self.install(plan, outcome, &mut living, snapshot).await
     }
 
     /// A roster that cannot be read changes nothing but what is said about it.
@@ -269,7 +319,15 @@ impl Manager {
         let Some(plugin) = &candidate.plugin else {
             return Err(Refusal::failed("there is nothing to activate".to_owned()));
         };
-        let brought = self.bring(candidate, plugin, was.as_ref()).await;
+        let plugin = match self.prepared(candidate, plugin) {
+            Ok(plugin) => plugin,
+            // The version that is active stays so until the new one can take its place.
+            Err(refusal) if refusal.state == PluginState::Starting && was.is_some() => {
+                return Ok(Came::Kept("a changed version is being started".to_owned()));
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        let brought = self.bring(candidate, &plugin, was.as_ref()).await;
         brought.map(Came::New).map_err(Refusal::failed)
     }
 
@@ -322,8 +380,9 @@ impl Manager {
         outcome.statuses.insert(name, status);
     }
 
-    /// Swaps the new picture in, and lets those go that are not in it.
-    fn install(
+    /// Swaps the new picture in, and deactivates the plugins that are not in it. New rules are in
+    /// force before the methods of their plugins can be called, and before a status says `active`.
+    async fn install(
         &self,
         plan: Plan,
         outcome: Outcome,
@@ -349,8 +408,25 @@ impl Manager {
             for hook in std::mem::take(&mut active.hooks) {
                 living.registry.register(&active.name, hook);
             }
+            let project = plan.candidates.get(&active.name);
+            let project = project.and_then(|candidate| candidate.project.clone());
+            for handler in std::mem::take(&mut active.event_handlers) {
+                active.listeners.start(Listening {
+                    plugin: active.name.clone(),
+                    project: project.clone(),
+                    subscription: self.services.bus.subscribe(handler.prefix()),
+                    log: self.log(&active.name),
+                    handler,
+                });
+            }
         }
-        snapshot.store(Arc::new(freeze(&now, &living.registry, &statuses)));
+        let sources = self.sources.rule_sources(&plan, &statuses);
+        self.rules.add(&sources).await;
+        let ungoverned = self.sources.ungoverned(&statuses);
+        snapshot.store(Arc::new(Snapshot {
+            ungoverned,
+            ..freeze(&now, &living.registry, &statuses)
+        }));
         let mut problems = plan.problems;
         for candidate in plan.candidates.values() {
             problems.extend(candidate.problems.iter().cloned());
@@ -374,6 +450,7 @@ impl Manager {
         }));
         living.active = now;
         self.retire(gone);
+        self.rules.replace(sources).await;
         reloaded
     }
 
@@ -408,6 +485,7 @@ impl Manager {
 
     /// Lets go of everything, the last one first. One that panics or hangs is left behind.
     pub(crate) async fn deactivate_all(&self) {
+        self.preparations.stop();
         self.retiring.close();
         if tokio::time::timeout(RETIREMENT, self.retiring.wait())
             .await
@@ -498,6 +576,23 @@ impl Manager {
     }
 }
 
+/// What became active, inactive or stayed between two views.
+fn difference(before: &View, now: &View) -> Reloaded {
+    let is_same = |name: &PluginName| {
+        let (old, new) = (before.plugins.get(name), now.plugins.get(name));
+        old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(old, new))
+    };
+    let (kept, activated) = now.plugins.keys().cloned().partition(is_same);
+    let gone = before.plugins.keys();
+    let gone = gone.filter(|name| !now.plugins.contains_key(*name));
+    Reloaded {
+        activated,
+        deactivated: gone.cloned().collect(),
+        kept,
+        refused: None,
+    }
+}
+
 /// Who needs whom, the owners of required tools included.
 fn graph(plan: &Plan) -> Graph {
     let edges = plan.candidates.iter().map(|(name, candidate)| {
@@ -526,5 +621,6 @@ fn freeze(
             .collect(),
         hooks: Arc::new(registry.freeze()),
         plugins: statuses.clone(),
+        ungoverned: None,
     }
 }

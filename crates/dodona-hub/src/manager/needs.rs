@@ -62,6 +62,7 @@ fn why_not(state: Option<PluginState>, name: &PluginName) -> String {
         Some(PluginState::SkippedDependency) => {
             "which is not active for want of something else".to_owned()
         }
+        Some(PluginState::Starting) => "which is being started".to_owned(),
         _ => format!("which failed; run `dodona plugins info {name}`"),
     }
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use dodona_plugin::reading::Problem;
 use dodona_proto::{PluginName, PluginState, Project};
 
-use super::Manager;
+use super::PluginManager;
 use super::directory;
 use super::discover::{Candidate, Kind, Plan, Sources, fingerprint};
 use crate::trust::{Contents, TrustState, folder};
 
-impl Manager {
+impl PluginManager {
     /// Whether a directory has what could be a plugin of a project.
     pub(crate) fn may_bring_plugins(&self, root: &Path) -> bool {
         plugins(root).is_dir()

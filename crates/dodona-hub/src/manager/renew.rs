@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use dodona_plugin::{BoxFuture, Method, MethodHost};
 use dodona_proto::PluginName;
 
-use super::{Manager, freeze};
+use super::{PluginManager, freeze};
 use crate::hub::Core;
 use crate::router::{Lease, Snapshot};
 
@@ -36,7 +36,7 @@ impl MethodHost for Renewal {
     }
 }
 
-impl Manager {
+impl PluginManager {
     /// Swaps a snapshot in that differs by one plugin's methods. Only the activation that is asked
     /// for is meant: one that was replaced meanwhile has no say over its successor.
     async fn replace(

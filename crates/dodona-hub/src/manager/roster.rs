@@ -228,11 +228,13 @@ fn needs(
             Ok(dependency) if dependency.plugin == *name => {
                 reading.fault(text.span(), format!("`{name}` cannot depend on itself"));
             }
-            Ok(dependency) if dependencies.iter().any(|d| d.plugin == dependency.plugin) => {
-                let message = format!("`{}` is named twice", dependency.plugin);
-                reading.fault(text.span(), message);
-            }
-            Ok(dependency) => dependencies.push(dependency),
+            Ok(dependency) => match dependencies
+                .iter_mut()
+                .find(|known| known.plugin == dependency.plugin)
+            {
+                Some(known) => known.merge(dependency),
+                None => dependencies.push(dependency),
+            },
             Err(why) => reading.fault(text.span(), why),
         }
     }
@@ -346,7 +348,6 @@ flat = true
                 "plugins.toml:11:1: there is no key `enabeld` (did you mean `enabled`?)",
                 "plugins.toml:10:9: `[plugin.typo]` has no `enabled`",
                 "plugins.toml:17:17: `self` cannot depend on itself",
-                "plugins.toml:17:35: `a` is named twice",
                 "plugins.toml:17:40: `sometime` is no version requirement such as `>= 1.2`: unexpected character 's' while parsing major version number",
                 "plugins.toml:21:10: `file:/x` is no module (write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`)",
                 "plugins.toml:22:15: `config_file` leads out of the configuration directory (name a file below it, without `..`)",
@@ -356,6 +357,21 @@ flat = true
                 "plugins.toml:30:8: `plugin.flat` is a table, not a boolean (write `[plugin.flat]` and its keys below)",
             ]
         );
+    }
+
+    #[test]
+    fn a_dependency_named_twice_counts_once_with_both_versions() {
+        let text = r#"
+            [plugin.gamma]
+            enabled = true
+            module = "builtin:gamma"
+            dependencies = ["beta", "beta", "vault >= 1.2", "beta", "vault", "vault < 2"]
+        "#;
+        let roster = Roster::parse("plugins.toml", text);
+        assert_eq!(roster.problems, []);
+        let gamma = roster.entries["gamma"].as_ref().unwrap();
+        let shown: Vec<String> = gamma.dependencies.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["beta", "vault >=1.2, <2"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use super::{Manager, ROSTER, View};
+use super::{PluginManager, ROSTER, View};
 
 /// How many files of a plugin are looked at, and how deep they may lie.
 const MOST_FILES: usize = 2_000;
@@ -15,7 +15,7 @@ const DEEPEST: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
-impl Manager {
+impl PluginManager {
     /// How the files are now: the roster, the plugins' directories and their settings. Reads no
     /// file's contents.
     pub(crate) async fn stamp(&self) -> Option<Stamp> {

@@ -16,6 +16,7 @@ use dodona_proto::{CallId, PluginName, PluginPath, Project, ProjectId, Scope, St
 
 use crate::cancel::CancelTarget;
 use crate::hub::Core;
+use crate::projects::Rights;
 use approvals::ApprovalMethods;
 use limits::LimitsResult;
 use trust::TrustMethods;
@@ -171,8 +172,10 @@ impl HubMethods {
         Ok(ProjectsResult { projects })
     }
 
-    /// Registers a directory as a project of the caller's, and answers with it. One that is
-    /// registered already is answered as it is.
+    /// Register a directory as a project of the caller and return it. A directory that is already
+    /// registered is returned unchanged. Without `hub:admin` the directory must be below one of the
+    /// setting `projects.roots`. Dodona's own directories, system directories and directories that
+    /// overlap a project of other users are refused.
     #[method(scope = "hub:projects", mutates)]
     async fn register_project(
         &self,
@@ -180,7 +183,11 @@ impl HubMethods {
         p: RegisterProjectParams,
     ) -> Result<Project, CallError> {
         let core = self.core()?;
-        let project = core.projects.register(&ctx.principal.user, &p.root);
+        let rights = match ctx.principal.scopes.allow(&core.admin) {
+            true => Rights::Admin,
+            false => Rights::Member,
+        };
+        let project = core.projects.register(&ctx.principal.user, rights, &p.root);
         let project = project.await?;
         if core.manager.may_bring_plugins(&project.root) {
             core.manager.reload(&core.snapshot).await;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::hub::Core;
-use crate::trust::{self, Contents, FileChange, Pin, TrustItem, TrustState};
+use crate::trust::{self, Contents, FileChange, Follow, Pin, TrustItem, TrustState};
 
 pub(super) struct TrustMethods {
     pub(super) core: Weak<Core>,
@@ -18,6 +18,13 @@ pub(super) struct TrustMethods {
 struct AcceptParams {
     /// The hash that `hub.trust` answered with: what was seen is trusted, and nothing else.
     hash: String,
+    /// Which later changes are trusted too: `nothing`, `rules` (with their scripts) or
+    /// `everything`. Use it for a project that only you change.
+    #[serde(default)]
+    follow: Follow,
+    /// Trust only these files, as paths below `.dodona/`. All files by default.
+    #[serde(default)]
+    only: Option<Vec<String>>,
 }
 
 /// What a project would run, and whether it may.
@@ -63,8 +70,8 @@ impl TrustMethods {
         shown(&core, &root(ctx)?).await
     }
 
-    /// Trusts what the project of the call would run, as it is now and no other way: plugins in it
-    /// are activated, with what they ask to use.
+    /// Trust the contents of the project's `.dodona/` with the given hash. Its plugins are activated
+    /// with the capabilities they use, and its rules are in force when this returns.
     #[method(scope = "hub:admin", mutates, timeout_ms = 180_000)]
     async fn trust_accept(&self, ctx: &CallCtx, p: AcceptParams) -> Result<TrustResult, CallError> {
         let (core, root) = (self.core()?, root(ctx)?);
@@ -79,9 +86,18 @@ impl TrustMethods {
             let error = CallError::new(ErrorCode::InvalidRequest, message);
             return Err(error.hint("look again with `dodona trust`, then decide"));
         }
-        core.trust
-            .accept(&root, &contents, &ctx.principal.user)
-            .await?;
+        let user = &ctx.principal.user;
+        match p.only {
+            None => core.trust.accept(&root, &contents, user, p.follow).await?,
+            Some(paths) => {
+                let hash = |path: String| {
+                    let hash = contents.files.get(&path).cloned();
+                    (path, hash)
+                };
+                let written = paths.into_iter().map(hash).collect();
+                core.trust.accept_written(&root, user, written).await?;
+            }
+        }
         core.manager.reload(&core.snapshot).await;
         shown(&core, &root).await
     }
@@ -105,12 +121,7 @@ impl TrustMethods {
 
 /// The directory of the call's project.
 fn root(ctx: &CallCtx) -> Result<PathBuf, CallError> {
-    let project = ctx.project.as_ref().map(|project| project.root.clone());
-    project.ok_or_else(|| {
-        let message = "the call is about no project";
-        let error = CallError::new(ErrorCode::InvalidRequest, message);
-        error.hint("run it inside a project, or name one in the header `X-Dodona-Project`")
-    })
+    Ok(ctx.require_project()?.root.clone())
 }
 
 async fn read(root: &Path) -> Result<Result<Contents, String>, CallError> {

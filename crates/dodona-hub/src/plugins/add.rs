@@ -23,7 +23,7 @@ pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallErro
     }
     let has_settings = settings.is_some();
     core.manager.add(&p.plugin, p.module, settings).await?;
-    let reloaded = core.manager.reload(&core.snapshot).await;
+    let reloaded = core.manager.reload_for(&p.plugin, &core.snapshot).await;
     let status = core.manager.view().statuses.get(&p.plugin).cloned();
     match status {
         // One that only lacks a grant is there: to grant it is the next step, and it has to be there.
@@ -36,7 +36,7 @@ pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallErro
                 true => core.manager.take_back(&p.plugin).await?,
                 false => core.manager.change(&p.plugin, Change::Remove).await?,
             }
-            core.manager.reload(&core.snapshot).await;
+            core.manager.reload_once(&core.snapshot).await;
             let why = reloaded.refused.or(status.and_then(|status| status.reason));
             let why = why.unwrap_or_else(|| "it was not activated".to_owned());
             let message = format!("`{}` was not added: {why}", p.plugin);

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dodona_hooks::Hooks;
+use dodona_hooks::{Hooks, RunRecord};
 use dodona_plugin::{CallError, Capabilities, Capability, ErrorCode};
-use dodona_proto::{PluginName, PluginState, PluginStatus, UserId};
+use dodona_proto::{PluginName, PluginState, PluginStatus, Principal, UserId};
+use dodona_store::Redactor;
 
 use super::types::{
     InfoResult, ListResult, OrderResult, Ordered, ReloadResult, SettingInfo, TraceParams,
@@ -12,6 +13,7 @@ use super::types::{
 };
 use crate::hub::Core;
 use crate::manager::{Candidate, Plan, ROSTER, Reloaded, View};
+use crate::methods::admin_scope;
 
 pub(super) fn list(core: &Core, view: &View) -> ListResult {
     ListResult {
@@ -99,6 +101,9 @@ pub(super) fn info(core: &Core, view: &View, candidate: &Candidate, user: &UserI
     let uses = manifest.map(|manifest| manifest.uses.iter().map(|used| used.capability.clone()));
     InfoResult {
         status: view.statuses.get(name).cloned().unwrap_or_else(unknown),
+        display_name: manifest
+            .map(|m| m.name.clone())
+            .filter(|display| *display != name.as_str()),
         description: manifest.map(|m| m.description.clone()).unwrap_or_default(),
         module: candidate.module.clone(),
         class: candidate.class.clone(),
@@ -138,13 +143,26 @@ pub(super) fn settings(
     told.collect()
 }
 
-pub(super) fn trace(hooks: &Hooks, p: &TraceParams) -> Result<TraceResult, CallError> {
+/// What hooks did. Edits and errors contain what a user said, so a user sees those about him, and
+/// secrets in them are redacted.
+pub(super) fn trace(
+    hooks: &Hooks,
+    principal: &Principal,
+    redactor: &Redactor,
+    p: &TraceParams,
+) -> Result<TraceResult, CallError> {
+    let is_admin = principal.scopes.allow(&admin_scope());
+    let visible =
+        |run: &RunRecord| is_admin || run.user.as_ref().is_none_or(|user| *user == principal.user);
     let wanted = |plugin: &PluginName| p.plugin.as_ref().is_none_or(|wanted| wanted == plugin);
     let infos = hooks.list();
     let infos = infos.iter().filter(|info| wanted(&info.plugin));
     // All there are, so that another plugin's do not crowd out the one that is asked about.
     let records = hooks.recent(usize::MAX);
-    let mut records: Vec<_> = records.iter().filter(|run| wanted(&run.plugin)).collect();
+    let mut records: Vec<_> = records
+        .iter()
+        .filter(|run| wanted(&run.plugin) && visible(run))
+        .collect();
     records.drain(..records.len().saturating_sub(p.limit));
     let unwritable =
         |error| CallError::new(ErrorCode::Internal, "what hooks did cannot be written").log(error);
@@ -155,7 +173,11 @@ pub(super) fn trace(hooks: &Hooks, p: &TraceParams) -> Result<TraceResult, CallE
             .map_err(unwritable)?,
         runs: records
             .into_iter()
-            .map(serde_json::to_value)
+            .map(|run| {
+                let mut run = serde_json::to_value(run)?;
+                redactor.value(&mut run);
+                Ok(run)
+            })
             .collect::<Result<_, _>>()
             .map_err(unwritable)?,
     })

@@ -14,11 +14,11 @@ use dodona_plugin::{
 use dodona_proto::{PluginName, PluginStatus};
 
 use crate::hub::Core;
-use crate::manager::{Candidate, Change, View};
+use crate::manager::{Candidate, Change, Reloaded, View};
 use types::{
     AddParams, AddResult, CapabilityParams, InfoResult, ListResult, LogsParams, LogsResult,
-    OrderResult, PluginParams, ReloadResult, SetParams, SetResult, SettingsParams, SettingsResult,
-    TraceParams, TraceResult, UnsetParams,
+    OrderResult, PluginParams, ReloadResult, RemoveParams, RemoveResult, SetParams, SetResult,
+    SettingsParams, SettingsResult, TraceParams, TraceResult, UnsetParams,
 };
 
 /// Its name among the plugins.
@@ -74,7 +74,7 @@ impl PluginsMethods {
     async fn change(&self, name: &PluginName, change: Change) -> Result<PluginStatus, CallError> {
         let core = self.core()?;
         core.manager.change(name, change).await?;
-        let reloaded = core.manager.reload(&core.snapshot).await;
+        let reloaded = core.manager.reload_for(name, &core.snapshot).await;
         if let Some(refused) = reloaded.refused {
             return Err(CallError::new(ErrorCode::InvalidRequest, refused)
                 .hint("correct the roster, then run `dodona plugins reload`"));
@@ -148,13 +148,36 @@ impl PluginsMethods {
         add::add(&core, p).await
     }
 
-    /// Takes a plugin out of the roster and lets it go. Its settings and its data stay.
+    /// Remove a plugin from the roster and deactivate it. Its settings stay, and so does its data unless
+    /// `delete_data` is set: then its databases, its data directory and its state of all users are
+    /// deleted. The data of a plugin that is gone already can be deleted in the same way.
     #[method(scope = "plugins:admin", mutates)]
-    async fn remove(&self, _ctx: &CallCtx, p: PluginParams) -> Result<ReloadResult, CallError> {
+    async fn remove(&self, _ctx: &CallCtx, p: RemoveParams) -> Result<RemoveResult, CallError> {
         let core = self.core()?;
-        core.manager.change(&p.plugin, Change::Remove).await?;
-        let reloaded = core.manager.reload(&core.snapshot).await;
-        Ok(describe::reloaded(reloaded, &core.manager.view()))
+        let view = core.manager.view();
+        let candidate = view.candidates.get(&p.plugin);
+        let reloaded = match (candidate, p.delete_data) {
+            (None, true) => Reloaded::default(),
+            (candidate, _) => {
+                let changed = core.manager.change(&p.plugin, Change::Remove).await;
+                let directory = candidate.and_then(|candidate| candidate.directory.as_ref());
+                changed.map_err(|error| match directory {
+                    Some(directory) => error.hint(format!(
+                        "it is loaded from its directory `{}`: delete or move that directory",
+                        directory.display()
+                    )),
+                    None => error,
+                })?;
+                core.manager.reload(&core.snapshot).await
+            }
+        };
+        if p.delete_data {
+            core.manager.delete_data(&p.plugin).await?;
+        }
+        Ok(RemoveResult {
+            reload: describe::reloaded(reloaded, &core.manager.view()),
+            data_deleted: p.delete_data,
+        })
     }
 
     /// Writes into the roster what a plugin may do in addition.
@@ -169,15 +192,16 @@ impl PluginsMethods {
         self.change(&p.plugin, Change::Revoke(p.capabilities)).await
     }
 
-    /// Lists the hooks in the order in which they run, with how often they did, and what they
-    /// changed, wanted or failed at of late.
+    /// List the hooks in the order in which they run, with how often they ran, and their recent
+    /// changes, effects and failures for you. With the scope `hub:admin`, those for all users.
     #[method(scope = "plugins:read")]
-    async fn trace(&self, _ctx: &CallCtx, p: TraceParams) -> Result<TraceResult, CallError> {
+    async fn trace(&self, ctx: &CallCtx, p: TraceParams) -> Result<TraceResult, CallError> {
         let core = self.core()?;
         if let Some(name) = &p.plugin {
             known(&core.manager.view(), name)?;
         }
-        describe::trace(&core.snapshot.load().hooks, &p)
+        let redactor = &core.config.journal.redactor;
+        describe::trace(&core.snapshot.load().hooks, &ctx.principal, redactor, &p)
     }
 
     /// Reads what a plugin from outside said of late, and how it went with it: its own lines, and

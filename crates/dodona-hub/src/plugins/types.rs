@@ -18,6 +18,23 @@ pub(super) struct PluginParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub(super) struct RemoveParams {
+    /// Which plugin.
+    pub(super) plugin: PluginName,
+    /// Whether to delete its databases, its data directory and its state. This cannot be undone.
+    #[serde(default)]
+    pub(super) delete_data: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RemoveResult {
+    #[serde(flatten)]
+    pub(super) reload: ReloadResult,
+    /// Whether its data was deleted.
+    pub(super) data_deleted: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct AddParams {
     /// Its name.
     pub(super) plugin: PluginName,
@@ -149,7 +166,7 @@ pub(super) struct ReloadResult {
     pub(super) deactivated: Vec<PluginName>,
     /// Those that did not change.
     pub(super) kept: Vec<PluginName>,
-    /// Why everything stayed as it was, where it did.
+    /// Why nothing was changed.
     pub(super) refused: Option<String>,
     /// What is wrong in the roster and in plugins' files.
     pub(super) problems: Vec<Problem>,
@@ -159,6 +176,8 @@ pub(super) struct ReloadResult {
 pub(super) struct InfoResult {
     #[serde(flatten)]
     pub(super) status: PluginStatus,
+    /// `name` of its manifest, if that is not the plugin's name.
+    pub(super) display_name: Option<String>,
     pub(super) description: String,
     /// Where it comes from, as the roster says it.
     pub(super) module: String,

@@ -6,14 +6,19 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dodona_plugin::manifest::Code;
-use dodona_plugin::{Manifest, TrustedFolder, TrustedTexts, schema_hash};
+use dodona_plugin::{Manifest, TrustedFolder, TrustedTexts, content_hash, reading, schema_hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use sha2::{Digest, Sha256};
+use serde_json::{Value, json};
 
-/// The folders below `.dodona/` that need trust. Rules do not: they are data, and can only add.
-const FOLDERS: [&str; 3] = ["agents", "plugins", "prompts"];
+/// The folders below `.dodona/` that need trust.
+const FOLDERS: [&str; 4] = ["agents", "plugins", "prompts", RULES];
+
+/// The folder whose files are rules and their scripts.
+const RULES: &str = "rules";
+
+/// The file whose `[settings]` rules can read. Its other keys need no trust.
+const CONFIG: &str = "config.toml";
 
 /// Bounds of what is read.
 const MOST_FILES: usize = 2_000;
@@ -44,6 +49,9 @@ impl Contents {
         kept: Option<TrustedFolder>,
     ) -> Result<(Self, TrustedTexts), String> {
         let base = folder(root);
+        if fs::symlink_metadata(&base).is_ok_and(|found| found.is_symlink()) {
+            return Err("`.dodona` is a symbolic link, which cannot be trusted".to_owned());
+        }
         let mut reading = Reading {
             base: &base,
             files: BTreeMap::new(),
@@ -54,6 +62,9 @@ impl Contents {
         for name in FOLDERS {
             reading.any(&base.join(name), DEEPEST)?;
         }
+        if has_settings(&base.join(CONFIG)) {
+            reading.any(&base.join(CONFIG), DEEPEST)?;
+        }
         let files = reading.files;
         Ok((Self { files }, reading.texts))
     }
@@ -63,10 +74,36 @@ impl Contents {
         self.files.is_empty()
     }
 
+    /// The same without the rules.
+    pub(crate) fn without_rules(&self) -> Self {
+        let files = self.files.iter().filter(|(path, _)| !is_rule_file(path));
+        Self {
+            files: files
+                .map(|(path, hash)| (path.clone(), hash.clone()))
+                .collect(),
+        }
+    }
+
     /// One hash for all of it.
     pub(crate) fn hash(&self) -> String {
         schema_hash(&json!(self.files))
     }
+}
+
+/// Whether a path below `.dodona/` is a rule's file, a script of one, or the settings of rules.
+fn is_rule_file(path: &str) -> bool {
+    let below = path.strip_prefix(RULES);
+    path == CONFIG || below.is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether a `config.toml` has settings for rules. A link is not followed.
+fn has_settings(file: &Path) -> bool {
+    let is_file =
+        fs::symlink_metadata(file).is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES);
+    let text = is_file.then(|| fs::read_to_string(file).ok()).flatten();
+    let text = text.unwrap_or_default();
+    let table = reading::Reading::new(CONFIG, &text).parse();
+    table.is_some_and(|table| table.contains_key("settings"))
 }
 
 struct Reading<'a> {
@@ -132,10 +169,7 @@ impl Reading<'_> {
             .bytes_left
             .checked_sub(length)
             .ok_or_else(|| format!("`.dodona/` has more than {} MiB to trust", MOST_BYTES >> 20))?;
-        let hash: String = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash = content_hash(&bytes);
         let kept = self.kept.as_deref();
         if let Some(below) = kept.and_then(|kept| shown.strip_prefix(kept)) {
             let text =
@@ -161,6 +195,10 @@ pub(crate) enum ItemKind {
     Prompt,
     /// The definition of an agent.
     Agent,
+    /// A rule, or a script of one.
+    Rule,
+    /// Settings that rules can read.
+    Settings,
 }
 
 /// One thing that trust is about.
@@ -192,6 +230,8 @@ pub(crate) fn items(root: &Path, contents: &Contents) -> Vec<TrustItem> {
             }
             (Some("prompts"), Some(_), ..) => items.push(file(ItemKind::Prompt, path)),
             (Some("agents"), Some(_), ..) => items.push(file(ItemKind::Agent, path)),
+            (Some(RULES), Some(_), ..) => items.push(rule(&base.join(path), path)),
+            (Some(CONFIG), None, ..) => items.push(settings(&base.join(path))),
             _ => {}
         }
     }
@@ -207,6 +247,47 @@ fn file(kind: ItemKind, path: &str) -> TrustItem {
         about: String::new(),
         problem: None,
     }
+}
+
+/// A rule with its trigger and the types of its actions. A script has neither.
+fn rule(path: &Path, name: &str) -> TrustItem {
+    let mut item = file(ItemKind::Rule, name);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        return item;
+    }
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let table = reading::Reading::new("rule.toml", &text).parse();
+    let Some(Ok(json)) = table.map(|table| reading::table_to_json(&table)) else {
+        item.problem = Some("it is not valid TOML".to_owned());
+        return item;
+    };
+    let json = Value::Object(json);
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    item.about = word(&json["rule"]["description"]);
+    let listed = json["actions"].as_array().cloned().unwrap_or_default();
+    let actions = std::iter::once(&json["action"]).chain(&listed);
+    let actions = actions.filter_map(|action| action["type"].as_str());
+    item.runs = Some(format!(
+        "{}: {}",
+        word(&json["rule"]["trigger"]),
+        actions.collect::<Vec<_>>().join(", ")
+    ));
+    item
+}
+
+/// The settings, each with its value.
+fn settings(path: &Path) -> TrustItem {
+    let mut item = file(ItemKind::Settings, CONFIG);
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let table = reading::Reading::new(CONFIG, &text).parse();
+    let json = table.and_then(|table| reading::table_to_json(&table).ok());
+    let json = Value::Object(json.unwrap_or_default());
+    let settings = json["settings"].as_object().into_iter().flatten();
+    let shown: Vec<String> = settings
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    item.about = shown.join(", ");
+    item
 }
 
 fn plugin(path: &Path, name: &str) -> TrustItem {
@@ -254,12 +335,23 @@ mod tests {
     }
 
     #[test]
-    fn rules_and_settings_need_no_trust_and_everything_else_does() {
+    fn what_steers_an_agent_needs_trust() {
         let project = tempfile::tempdir().unwrap();
         let root = project.path();
-        write(root, "rules/a.toml", "x");
+        for text in ["x", "vault.root = \"notes\""] {
+            write(root, "config.toml", text);
+            assert!(Contents::read(root).unwrap().is_empty(), "{text}");
+        }
+        write(root, "config.toml", "[settings]\nstrict = true\nmost = 3");
+        let settings = Contents::read(root).unwrap();
+        assert!(!settings.is_empty() && settings.without_rules().is_empty());
+        let shown = items(root, &settings);
+        assert_eq!(shown[0].kind, ItemKind::Settings);
+        assert_eq!(shown[0].about, "strict = true, most = 3");
         write(root, "config.toml", "x");
-        assert!(Contents::read(root).unwrap().is_empty());
+        write(root, "rules/a.toml", "x");
+        let rules = Contents::read(root).unwrap();
+        assert!(!rules.is_empty() && rules.without_rules().is_empty());
         write(root, "plugins/a/main.luau", "x");
         let one = Contents::read(root).unwrap();
         write(root, "plugins/a/main.luau", "y");

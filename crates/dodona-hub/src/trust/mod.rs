@@ -4,9 +4,9 @@ mod contents;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use dodona_plugin::{TrustedFolder, TrustedTexts};
+use dodona_plugin::{RuleTrust, TrustedFolder, TrustedTexts, WrittenFiles};
 use dodona_proto::{CallError, ErrorCode, UserId};
 use dodona_store::{Db, DbError};
 use jiff::Timestamp;
@@ -26,9 +26,44 @@ pub(crate) struct Pin {
     pub(crate) granted_by: String,
     /// Since when.
     pub(crate) granted_at: String,
+    /// Which later changes are trusted too.
+    pub(crate) follow: Follow,
     /// The files that were trusted, with their hashes.
     #[serde(skip)]
-    files: BTreeMap<String, String>,
+    files: Arc<BTreeMap<String, String>>,
+}
+
+/// Which later changes of a project are trusted without another review.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Follow {
+    /// Every change needs another `hub.trust_accept`.
+    #[default]
+    Nothing,
+    /// Rules and their scripts.
+    Rules,
+    /// Rules, plugins, prompts and agents.
+    Everything,
+}
+
+impl Follow {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Rules => "rules",
+            Self::Everything => "everything",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        match text {
+            "rules" => Self::Rules,
+            "everything" => Self::Everything,
+            _ => Self::Nothing,
+        }
+    }
 }
 
 /// Whether a project is trusted.
@@ -80,22 +115,26 @@ pub(crate) struct FileChange {
 pub(crate) struct Trust {
     db: Db,
     pins: RwLock<BTreeMap<PathBuf, Pin>>,
+    /// Held while a pin is read, changed and stored.
+    changing: tokio::sync::Mutex<()>,
 }
 
 impl Trust {
     pub(crate) async fn load(db: Db) -> Result<Self, DbError> {
         let rows = db.read(|tx| {
-            let query = "select root, hash, granted_by, granted_at, files_json from trust";
+            let query = "select root, hash, granted_by, granted_at, files_json, follow from trust";
             tx.query(query, (), |row| {
                 let files: String = row.get(4)?;
                 let root: String = row.get(0)?;
+                let follow: String = row.get(5)?;
                 Ok(Pin {
                     root: PathBuf::from(root),
                     hash: row.get(1)?,
                     granted_by: row.get(2)?,
                     granted_at: row.get(3)?,
                     // A list that cannot be read is none: what changed is then told as new.
-                    files: serde_json::from_str(&files).unwrap_or_default(),
+                    files: Arc::new(serde_json::from_str(&files).unwrap_or_default()),
+                    follow: Follow::parse(&follow),
                 })
             })
         });
@@ -103,6 +142,7 @@ impl Trust {
         Ok(Self {
             db,
             pins: RwLock::new(pins.map(|pin| (pin.root.clone(), pin)).collect()),
+            changing: tokio::sync::Mutex::default(),
         })
     }
 
@@ -123,8 +163,27 @@ impl Trust {
         match self.pin(root) {
             _ if contents.is_empty() => TrustState::Nothing,
             None => TrustState::Untrusted,
-            Some(pin) if pin.hash == contents.hash() => TrustState::Trusted,
+            Some(pin) if pin.covers(contents) => TrustState::Trusted,
             Some(_) => TrustState::Changed,
+        }
+    }
+
+    /// How far the rules of a project are trusted. Unlike the rest, rules are compared file by
+    /// file: a change elsewhere in the project must not switch off a `deny` that was reviewed.
+    pub(crate) fn of_rules(&self, root: &Path) -> RuleTrust {
+        match self.pin(root) {
+            None => RuleTrust::Untrusted,
+            Some(pin) if pin.follow >= Follow::Rules => RuleTrust::Followed,
+            Some(pin) => RuleTrust::Pinned(pin.files),
+        }
+    }
+
+    /// The same for files outside of the rules' folder.
+    pub(crate) fn of_files(&self, root: &Path) -> RuleTrust {
+        match self.pin(root) {
+            None => RuleTrust::Untrusted,
+            Some(pin) if pin.follow == Follow::Everything => RuleTrust::Followed,
+            Some(pin) => RuleTrust::Pinned(pin.files),
         }
     }
 
@@ -152,19 +211,55 @@ impl Trust {
         }
     }
 
-    /// Trusts what is there now. It holds once this has answered, and for good.
+    /// Trusts the present contents. It is stored when this returns.
     pub(crate) async fn accept(
         &self,
         root: &Path,
         contents: &Contents,
         user: &UserId,
+        follow: Follow,
     ) -> Result<(), CallError> {
+        let _changing = self.changing.lock().await;
+        self.store(root, contents.files.clone(), user, follow).await
+    }
+
+    /// Trusts single files that `user` wrote through Dodona; all others keep the trust they have.
+    pub(crate) async fn accept_written(
+        &self,
+        root: &Path,
+        user: &UserId,
+        written: WrittenFiles,
+    ) -> Result<(), CallError> {
+        let _changing = self.changing.lock().await;
+        let pin = self.pin(root);
+        let follow = pin.as_ref().map(|pin| pin.follow).unwrap_or_default();
+        let mut files = pin
+            .map(|pin| BTreeMap::clone(&pin.files))
+            .unwrap_or_default();
+        for (path, hash) in written {
+            match hash {
+                Some(hash) => files.insert(path, hash),
+                None => files.remove(&path),
+            };
+        }
+        self.store(root, files, user, follow).await
+    }
+
+    async fn store(
+        &self,
+        root: &Path,
+        files: BTreeMap<String, String>,
+        user: &UserId,
+        follow: Follow,
+    ) -> Result<(), CallError> {
+        let contents = Contents { files };
         let pin = Pin {
             root: root.to_owned(),
             hash: contents.hash(),
             granted_by: user.to_string(),
             granted_at: Timestamp::now().to_string(),
-            files: contents.files.clone(),
+            follow,
+            files: Arc::new(contents.files),
         };
         let files = serde_json::json!(pin.files).to_string();
         let row = (
@@ -173,11 +268,13 @@ impl Trust {
             pin.granted_by.clone(),
             pin.granted_at.clone(),
             files,
+            follow.as_str(),
         );
         let stored = self.db.write(move |tx| {
             tx.execute(
-                "insert or replace into trust (root, hash, granted_by, granted_at, files_json)
-                 values (?1, ?2, ?3, ?4, ?5)",
+                "insert or replace into trust
+                     (root, hash, granted_by, granted_at, files_json, follow)
+                 values (?1, ?2, ?3, ?4, ?5, ?6)",
                 row.clone(),
             )
         });
@@ -200,6 +297,20 @@ impl Trust {
 }
 
 impl Pin {
+    /// Whether all of the contents is trusted.
+    fn covers(&self, contents: &Contents) -> bool {
+        match self.follow {
+            Follow::Nothing => self.hash == contents.hash(),
+            Follow::Rules => {
+                let pinned = Contents {
+                    files: BTreeMap::clone(&self.files),
+                };
+                pinned.without_rules() == contents.without_rules()
+            }
+            Follow::Everything => true,
+        }
+    }
+
     /// What is not as it was.
     pub(crate) fn changes(&self, now: &Contents) -> Vec<FileChange> {
         let all: std::collections::BTreeSet<&String> =

@@ -157,7 +157,7 @@ async fn who_does_not_keep_up_is_told_how_much_was_missed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_of_a_call_carries_who_and_where() {
     let publisher = plugin("probe", |ctx| {
-        let bus: Arc<dyn EventBus> = ctx.bus;
+        let bus: Arc<dyn EventBus> = Arc::clone(&ctx.system.event_bus);
         let publish = unary(spec("probe.publish"), move |ctx, _: Object| {
             let bus = Arc::clone(&bus);
             async move {
@@ -190,14 +190,14 @@ fn answering(
 ) -> Arc<dyn Plugin> {
     plugin(name, move |ctx| {
         let ends = ends.clone();
-        let mut place = ctx.bus.subscribe(heard);
+        let mut place = ctx.system.event_bus.subscribe(heard);
         tokio::spawn(async move {
             while let Some(Ok(event)) = place.next().await {
                 let draft = EventDraft {
                     source: name,
                     ..draft(said, event.payload["n"].as_u64().unwrap_or(0) + 1)
                 };
-                if let Err(error) = ctx.bus.publish(draft).await {
+                if let Err(error) = ctx.system.event_bus.publish(draft).await {
                     let _ = ends.send(error);
                 }
             }

@@ -52,7 +52,7 @@ async fn a_plugin_is_given_its_settings_its_file_and_a_copy_of_the_users() {
         json!({"most": 20, "tone": "dry"})
     );
     assert_eq!(json!(*ctx.config), json!({"most": 20}));
-    assert_eq!(json!(*ctx.global_config), global);
+    assert_eq!(json!(*ctx.system.config), global);
     assert_eq!(ctx.manifest.id.as_str(), "set");
     assert_eq!(ctx.manifest.version.to_string(), "1.0.0");
     assert!(ctx.data_dir.ends_with("data/plugins/set"));

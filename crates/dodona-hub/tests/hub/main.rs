@@ -28,5 +28,6 @@ mod reload;
 mod state;
 mod stopping;
 mod support;
+mod system;
 mod taps;
 mod terminals;

@@ -101,6 +101,40 @@ async fn one_bad_entry_fails_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_dependency_named_twice_counts_once() {
+    let home = Home::with_roster(
+        r#"
+        [plugin.alpha]
+        enabled = true
+        module = "builtin:alpha"
+        dependencies = ["beta", "beta"]
+        [plugin.gamma]
+        enabled = true
+        module = "builtin:gamma"
+        dependencies = ["beta >= 1", "beta < 2", "beta"]
+        [plugin.delta]
+        enabled = true
+        module = "builtin:delta"
+        dependencies = ["beta", "beta >= 2"]
+        "#,
+    );
+    let modules = ["alpha", "beta", "delta", "gamma"].map(plain);
+    let hub = home.start(modules.to_vec()).await;
+    assert_status(&hub, "alpha", Active, "");
+    assert_status(&hub, "gamma", Active, "");
+    // Every mention counts: the second one asks for a version that is not there.
+    assert_status(
+        &hub,
+        "delta",
+        SkippedDependency,
+        "needs beta >=2, and beta is version 1.0.0",
+    );
+    let listed = ask(&hub, "plugins.list", json!({})).await.unwrap();
+    assert_eq!(listed["problems"], json!([]));
+    stop(hub).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_entry_that_stands_twice_fails_alone() {
     let text = r#"
         [plugin.one]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dodona_plugin::Manifest;
+use dodona_schema::Validator;
 use serde_json::Value;
 
 const GOOD: &str = r#"
@@ -13,7 +14,7 @@ version = "1.0.0-rc.1"
 description = "Probes"
 [capabilities]
 requires = ["vault_search"]
-uses = ["prompt", "call:vault", "net:jira.example", "fs:notes"]
+uses = ["prompt", "call:vault", "events:custom.release", "events:*", "net:jira.example", "fs:notes"]
 [rules]
 include = ["rules/*.toml"]
 [settings.most]
@@ -30,14 +31,14 @@ options = ["a", "b"]
 main = "main.luau"
 "#;
 
-fn schema() -> jsonschema::Validator {
+fn schema() -> Validator {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/manifest.schema.json");
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    jsonschema::validator_for(&schema).unwrap()
+    Validator::new(&schema).unwrap()
 }
 
-fn accepts(schema: &jsonschema::Validator, text: &str) -> bool {
+fn accepts(schema: &Validator, text: &str) -> bool {
     toml::from_str::<Value>(text).is_ok_and(|json| schema.is_valid(&json))
 }
 
@@ -48,9 +49,16 @@ fn the_schema_and_the_parser_agree_on_what_is_a_manifest() {
         "[script]\nmain = \"main.luau\"",
         "[process]\ncommand = \"server\"\nargs = [\"-x\"]",
     );
+    let ours = GOOD.replace(
+        "[script]\nmain = \"main.luau\"",
+        "[process]\ncommand = \"python3\"\nprotocol = \"dodona\"\nevents = [\"custom\"]\nconcurrency = 2\n\
+         [[process.methods]]\nname = \"count\"\ndoc = \"Counts.\"\n\
+         [[process.hooks]]\npoint = \"PRE_TOOL_EXECUTE\"\non_error = \"closed\"",
+    );
     for good in [
         GOOD,
         &process,
+        &ours,
         "[plugin]\nid = \"a\"\nversion = \"0.1.0\"\n",
     ] {
         assert!(Manifest::parse("m", good).is_ok(), "{good}");

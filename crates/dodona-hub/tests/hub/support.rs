@@ -95,10 +95,12 @@ impl Rig {
 
     pub(crate) async fn in_folder(
         folder: TempDir,
-        config: HubConfig,
+        mut config: HubConfig,
         mut plugins: Vec<Arc<dyn Plugin>>,
     ) -> Self {
         plugins.push(Arc::new(echo::EchoPlugin::default()));
+        // Users of these tests have few rights, and register temporary directories.
+        config.project_roots = vec![std::env::temp_dir()];
         let hub = Hub::start(folder.path(), config, plugins).await.unwrap();
         Self { hub, folder }
     }

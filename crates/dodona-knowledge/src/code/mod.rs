@@ -64,7 +64,7 @@ impl Code {
 #[plugin(name = "code")]
 impl Code {
     /// Finds the functions, types and other passages of code that answer a question, best first.
-    #[method(scope = "code:read", tool(category = "code", agents = ["oracle", "librarian"]))]
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn search(&self, ctx: &CallCtx, p: SearchParams) -> Result<Passages, CallError> {
         let shelf = self.fresh(ctx).await?;
         let question = Question {
@@ -78,7 +78,7 @@ impl Code {
     }
 
     /// Finds where a function, type or other symbol is defined, by its exact name.
-    #[method(scope = "code:read", tool(category = "code"))]
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn find_definition(
         &self,
         ctx: &CallCtx,
@@ -97,7 +97,7 @@ impl Code {
     }
 
     /// Finds where a symbol is used, by its exact name.
-    #[method(scope = "code:read", tool(category = "code"))]
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn find_references(
         &self,
         ctx: &CallCtx,
@@ -113,7 +113,7 @@ impl Code {
 
     /// Draws a map of the code: the files and the symbols in them that others use most, as much
     /// as fits.
-    #[method(scope = "code:read", tool(category = "code"))]
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn repo_map(&self, ctx: &CallCtx, p: MapParams) -> Result<RepoMap, CallError> {
         let shelf = self.fresh(ctx).await?;
         let symbols = shelf
@@ -123,8 +123,9 @@ impl Code {
         Ok(map::draw(symbols, p.max_tokens))
     }
 
-    /// Reads a file of the project, or some lines of it.
-    #[method(scope = "code:read", tool(category = "code", agents = ["oracle", "librarian"]))]
+    /// Read a file of the project, or some lines of it. A large file is read in parts of 1 MiB:
+    /// `next_line` is where the next one begins.
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn read(&self, ctx: &CallCtx, p: ReadParams) -> Result<FileText, CallError> {
         if p.to.is_some_and(|to| to < p.from) {
             return Err(CallError::new(
@@ -133,25 +134,29 @@ impl Code {
             ));
         }
         let shelf = self.library.shelf(ctx).await?;
-        let (source, text) = shelf.quote(&p.path, p.from, p.to).await?;
-        Ok(FileText { source, text })
+        let (source, text, next_line) = shelf.quote(&p.path, p.from, p.to).await?;
+        Ok(FileText {
+            source,
+            text,
+            next_line,
+        })
     }
 
     /// Finds the lines of text files that match a regular expression.
-    #[method(scope = "code:read", tool(category = "code"))]
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn grep(&self, ctx: &CallCtx, p: GrepParams) -> Result<Matches, CallError> {
         grep::run(self.fresh(ctx).await?.as_ref(), p).await
     }
 
     /// Finds commits by what their messages say, best first, or lists the newest: why something
     /// was done is often told there.
-    #[method(scope = "code:read", tool(category = "code"))]
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn log(&self, ctx: &CallCtx, p: LogParams) -> Result<Logged, CallError> {
         history::log(self.fresh(ctx).await?.as_ref(), p).await
     }
 
     /// Tells which commit each line of a file came with, and who wrote it.
-    #[method(scope = "code:read", tool(category = "code"))]
+    #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn blame(&self, ctx: &CallCtx, p: BlameParams) -> Result<Blame, CallError> {
         history::blame(self.library.shelf(ctx).await?.as_ref(), p).await
     }

@@ -151,6 +151,9 @@ pub(super) struct FileText {
     /// Which lines of which file.
     pub(super) source: Source,
     pub(super) text: String,
+    /// The line from which to read on, where the file has more than fits into one answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next_line: Option<u32>,
 }
 
 #[derive(Deserialize, JsonSchema)]

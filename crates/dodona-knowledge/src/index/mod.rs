@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dodona_plugin::activation::Activating;
+use dodona_plugin::store::Durability;
 use dodona_plugin::{
     CallCtx, CallError, Contribution, Emitter, ErrorCode, Plugin, PluginContext, plugin,
 };
@@ -34,6 +35,11 @@ impl Plugin for SearchPlugin {
 
     fn version(&self) -> &'static str {
         "1.0.0"
+    }
+
+    /// Built from the project's files.
+    fn durability(&self) -> Durability {
+        Durability::Rebuildable
     }
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
@@ -143,7 +149,7 @@ impl Search {
     }
 
     /// Finds the passages of notes, threads, code and other text that answer a question, best first.
-    #[method(scope = "search:read", tool(category = "meta"))]
+    #[method(scope = "search:read", tool(category = "meta", agents = ["*"]))]
     async fn query(&self, ctx: &CallCtx, p: QueryParams) -> Result<Passages, CallError> {
         let shelf = self.library.shelf(ctx).await?;
         shelf.freshen(ctx).await?;

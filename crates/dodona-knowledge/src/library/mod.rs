@@ -1,10 +1,12 @@
 //! The projects that are searched, each with its index and its catalogue.
 
+mod access;
 mod catalogue;
 mod fresh;
 mod git;
 mod history;
 mod meaning;
+mod part;
 mod paths;
 mod scan;
 mod shelf;
@@ -24,6 +26,8 @@ use tokio::sync::Mutex;
 
 use crate::Options;
 use crate::search::FileChunks;
+pub(crate) use access::Closed;
+pub use access::FileAccess;
 pub(crate) use catalogue::{Definition, FileRow, LinkRow, Place};
 pub(crate) use git::{Blamed, Commit, Git};
 pub(crate) use shelf::{COMMIT, Shelf, THREAD, blocking, hash_of};
@@ -128,8 +132,5 @@ impl Library {
 
 /// The project a call is about.
 pub(crate) fn project(ctx: &CallCtx) -> Result<&Arc<Project>, CallError> {
-    ctx.project.as_ref().ok_or_else(|| {
-        CallError::new(ErrorCode::InvalidRequest, "the call is about no project")
-            .hint("run it inside a registered project, or name one; `dodona index` registers the current one")
-    })
+    ctx.require_project()
 }

@@ -4,12 +4,14 @@ use std::path::{Component, Path, PathBuf};
 
 use dodona_plugin::{CallError, ErrorCode};
 
+use super::access::FileAccess;
+
 /// The longest path that is looked at.
 const MAX_PATH: usize = 1024;
 
-/// The file that a path below `root` names. Whatever would lead outside is refused, links
-/// included; `root` is canonical.
-pub(crate) fn resolve(root: &Path, path: &str) -> Result<PathBuf, CallError> {
+/// The file that a path below `root` names. A path that leads outside or to a closed file is
+/// refused, links included; `root` is canonical.
+pub(crate) fn resolve(root: &Path, path: &str, access: &FileAccess) -> Result<PathBuf, CallError> {
     let refused = |why: &str| {
         let shown: String = path.chars().take(80).collect();
         CallError::new(
@@ -29,6 +31,9 @@ pub(crate) fn resolve(root: &Path, path: &str) -> Result<PathBuf, CallError> {
     if !inside {
         return Err(refused("write it from the project's root, without `..`"));
     }
+    // Before the file is looked for, so that the answer does not depend on whether it exists.
+    let check = |path_in: &Path| access.check(root, path_in).map_err(|why| why.error(path));
+    check(Path::new(path))?;
     let missing = || {
         let error = CallError::new(ErrorCode::NotFound, format!("there is no file `{path}`"));
         let note = format!("{path}.md");
@@ -38,11 +43,15 @@ pub(crate) fn resolve(root: &Path, path: &str) -> Result<PathBuf, CallError> {
         }
     };
     let found = root.join(path).canonicalize().map_err(|_| missing())?;
-    match found.starts_with(root) {
-        // A pipe would be waited for until somebody writes to it.
-        true if found.is_file() => Ok(found),
-        true => Err(refused("it is no file")),
-        false => Err(refused("it leads out of the project")),
+    let Ok(place) = found.strip_prefix(root) else {
+        return Err(refused("it leads out of the project"));
+    };
+    // Again without links: one may point to a closed file.
+    check(place)?;
+    match found.is_file() {
+        true => Ok(found),
+        // A pipe would be waited for until another program writes to it.
+        false => Err(refused("it is no file")),
     }
 }
 
@@ -60,6 +69,7 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path().join("out.md"), root.join("link.md")).unwrap();
         let root = root.canonicalize().unwrap();
+        let resolve = |root: &Path, path: &str| resolve(root, path, &FileAccess::default());
         assert!(resolve(&root, "in.md").is_ok());
         assert!(resolve(&root, "./in.md").is_ok());
         let absolute = root.join("in.md");
@@ -78,6 +88,16 @@ mod tests {
         std::fs::create_dir(root.join("folder")).unwrap();
         #[cfg(unix)]
         let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+        std::fs::write(root.join(".env"), "KEY=1").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(root.join(".env"), root.join("settings.md")).unwrap();
+        for path in [".env", "settings.md", ".git/gone"] {
+            let error = resolve(&root, path).unwrap_err();
+            assert!(
+                cfg!(not(unix)) || error.code == ErrorCode::Forbidden,
+                "{path}: {error}"
+            );
+        }
         for path in ["folder", "socket"] {
             let error = resolve(&root, path).unwrap_err().to_string();
             assert!(

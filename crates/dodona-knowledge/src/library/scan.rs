@@ -5,7 +5,9 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
+
+use super::access::FileAccess;
 
 /// Files above this size are not read: they are data, not text that somebody wrote.
 const MAX_BYTES: u64 = 1 << 20;
@@ -58,14 +60,20 @@ pub(super) struct Tree {
     pub(super) skipped: Skipped,
 }
 
-/// Looks at everything that is not ignored.
-pub(super) fn walk(root: &Path) -> Tree {
+/// Looks at everything that is neither ignored nor closed.
+pub(super) fn walk(root: &Path, access: &FileAccess) -> Tree {
     let mut tree = Tree::default();
     let (found, skipped) = (&mut tree.files, &mut tree.skipped);
     // A `.gitignore` counts whether or not the project is a repository yet.
+    let (base, access) = (root.to_owned(), access.clone());
+    let is_open = move |entry: &DirEntry| {
+        let path = entry.path().strip_prefix(&base);
+        path.is_ok_and(|path| access.check_name(&base, path).is_ok())
+    };
     for entry in WalkBuilder::new(root)
         .require_git(false)
         .follow_links(false)
+        .filter_entry(is_open)
         .build()
     {
         let Ok(entry) = entry else {
@@ -166,7 +174,7 @@ mod tests {
             files,
             dirs,
             mut skipped,
-        } = walk(root);
+        } = walk(root, &FileAccess::default());
         assert_eq!(dirs, HashSet::from([root.to_owned(), root.join("src")]));
         let kept: Vec<&str> = files
             .iter()

@@ -12,8 +12,10 @@ use tokio::sync::{Mutex, broadcast};
 use tokio::time::Instant;
 
 use super::Told;
+use super::access::FileAccess;
 use super::catalogue::Catalogue;
 use super::git::Git;
+use super::part;
 use super::paths;
 use super::sync::{Synced, kind_of};
 use super::threads::NOT_YET;
@@ -72,6 +74,16 @@ impl Shelf {
             )
             .log(error)
         })?;
+        // A directory that was replaced by a link since it was registered leads somewhere that the
+        // hub has not checked.
+        if root != project.root {
+            let message = format!(
+                "the project's directory `{}` has become a link",
+                project.root.display()
+            );
+            return Err(CallError::new(ErrorCode::Forbidden, message)
+                .hint("register the directory that it points to"));
+        }
         let dir = dir.to_owned();
         let index = blocking(move || SearchIndex::open(&dir))
             .await?
@@ -115,35 +127,43 @@ impl Shelf {
             .map_err(index_error)
     }
 
-    /// Lines of a file, from 1; all of it without bounds. Answers also with where they end.
+    /// Lines of a file, from 1, as many as fit; the line after them where more follow.
     pub(crate) async fn lines(
         &self,
         path: &str,
         from: u32,
         to: Option<u32>,
-    ) -> Result<(String, u32, u32), CallError> {
-        let text = self.text(path).await?;
+    ) -> Result<(String, u32, u32, Option<u32>), CallError> {
         let (from, to) = (from.max(1), to.unwrap_or(u32::MAX));
-        let lines: Vec<&str> = text
-            .lines()
-            .skip(from as usize - 1)
-            .take(to.saturating_sub(from) as usize + 1)
-            .collect();
-        let end = from
-            + u32::try_from(lines.len())
-                .unwrap_or(u32::MAX)
-                .saturating_sub(1);
-        Ok((lines.join("\n"), from, end))
+        let (text, count, next) = match path.starts_with(COMMIT) {
+            true => {
+                let text = self.text(path).await?;
+                let lines: Vec<&str> = text
+                    .lines()
+                    .skip(from as usize - 1)
+                    .take(to.saturating_sub(from) as usize + 1)
+                    .collect();
+                let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+                (lines.join("\n"), count, None)
+            }
+            false => {
+                let file = self.resolve(path).await?;
+                let read = blocking(move || part::read(&file, from, to)).await?;
+                let part = read.map_err(|error| not_text(path, error))?;
+                (part.text, part.lines, part.next)
+            }
+        };
+        Ok((text, from, from + count.saturating_sub(1), next))
     }
 
-    /// Lines of a file, and what cites them.
+    /// Lines of a file, what cites them, and the line after them where more follow.
     pub(crate) async fn quote(
         &self,
         path: &str,
         from: u32,
         to: Option<u32>,
-    ) -> Result<(Source, String), CallError> {
-        let (text, line_start, line_end) = self.lines(path, from, to).await?;
+    ) -> Result<(Source, String, Option<u32>), CallError> {
+        let (text, line_start, line_end, next) = self.lines(path, from, to).await?;
         let vault = self.vault_root()?;
         let source = Source {
             kind: kind_of(path, vault.as_deref()),
@@ -153,7 +173,21 @@ impl Shelf {
             hash: hash_of(&text),
             title: None,
         };
-        Ok((source, text))
+        Ok((source, text, next))
+    }
+
+    /// SHA-256 of a file, in hex.
+    pub(crate) async fn hash_of_file(&self, path: &str) -> Result<String, CallError> {
+        let file = self.resolve(path).await?;
+        let hashed = blocking(move || part::hash(&file)).await?;
+        hashed.map_err(|error| not_text(path, error))
+    }
+
+    /// The file of a path that is open.
+    async fn resolve(&self, path: &str) -> Result<PathBuf, CallError> {
+        let (root, options) = (self.root.clone(), Arc::clone(&self.options));
+        let path = path.to_owned();
+        blocking(move || paths::resolve(&root, &path, &options.files)).await?
     }
 
     /// The whole text of a file or of a commit's message.
@@ -164,14 +198,9 @@ impl Shelf {
                 || CallError::new(ErrorCode::NotFound, format!("there is no commit `{id}`"));
             return Ok(commit.ok_or_else(missing)?.message);
         }
-        let file = paths::resolve(&self.root, path)?;
-        let path = path.to_owned();
-        blocking(move || std::fs::read_to_string(file))
-            .await?
-            .map_err(|error| {
-                let message = format!("`{path}` cannot be read as text");
-                CallError::new(ErrorCode::NotFound, message).log(error)
-            })
+        let file = self.resolve(path).await?;
+        let read = blocking(move || std::fs::read_to_string(file)).await?;
+        read.map_err(|error| not_text(path, error))
     }
 
     /// Says that files were changed here, so that the next question looks at them.
@@ -182,6 +211,17 @@ impl Shelf {
     /// The folder of the project that holds its notes; `None` for all of it.
     pub(crate) fn vault_root(&self) -> Result<Option<String>, CallError> {
         (self.options.vault_root)(&self.root)
+    }
+
+    /// Which files of the project are open.
+    pub(crate) fn access(&self) -> &FileAccess {
+        &self.options.files
+    }
+
+    /// Refuses a path that is closed.
+    pub(crate) fn check_open(&self, path: &str) -> Result<(), CallError> {
+        let checked = self.access().check(&self.root, Path::new(path));
+        checked.map_err(|why| why.error(path))
     }
 
     /// The project's directory.
@@ -221,6 +261,11 @@ impl Hit {
             title,
         }
     }
+}
+
+fn not_text(path: &str, error: std::io::Error) -> CallError {
+    let message = format!("`{path}` cannot be read as text");
+    CallError::new(ErrorCode::NotFound, message).log(error)
 }
 
 /// SHA-256 of a text, in hex.

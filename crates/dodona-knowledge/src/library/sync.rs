@@ -91,12 +91,12 @@ impl Shelf {
         if let Some(watch) = self.watch.get() {
             watch.take_changed();
         }
-        let root = self.root.clone();
+        let (root, options) = (self.root.clone(), Arc::clone(&self.options));
         let Tree {
             files,
             dirs,
             mut skipped,
-        } = blocking(move || scan::walk(&root)).await?;
+        } = blocking(move || scan::walk(&root, &options.files)).await?;
         self.cover(dirs).await;
         let mut synced = Synced {
             files: files.len() as u64,

@@ -9,7 +9,7 @@ use super::error::{MAX_CONTENT, MAX_ENTRIES, MAX_THREADS, ThreadError};
 use super::types::Status;
 use crate::author::Author;
 
-pub(super) const MIGRATIONS: &[Migration] = &[Migration::new(
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new(
     1,
     "threads and their entries",
     "

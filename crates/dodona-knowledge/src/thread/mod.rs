@@ -20,6 +20,7 @@ use crate::library::{Library, Shelf, ThreadSource, hash_of};
 use crate::passage::Passages;
 use crate::resolve::{ResolveParams, Resolved};
 use crate::search::{FileChunks, Question};
+pub(crate) use book::MIGRATIONS;
 use book::{Book, Draft};
 use types::{
     ArchiveParams, ListParams, PushParams, Pushed, ReadParams, SeekParams, ThreadText, Threads,
@@ -55,7 +56,7 @@ impl Plugin for ThreadPlugin {
             });
             Ok(Contribution::new()
                 .methods(threads.plugin_methods()?)
-                .migrations(book::MIGRATIONS))
+                .migrations(MIGRATIONS))
         })
     }
 }
@@ -99,7 +100,7 @@ impl ThreadMethods {
     }
 
     /// Reads the newest entries of a thread, oldest first.
-    #[method(scope = "thread:read", tool(category = "thread", agents = ["oracle", "librarian"]))]
+    #[method(scope = "thread:read", tool(category = "thread", agents = ["*"]))]
     async fn read(&self, ctx: &CallCtx, p: ReadParams) -> Result<ThreadText, CallError> {
         let project = project(ctx)?;
         let entries = self
@@ -113,7 +114,7 @@ impl ThreadMethods {
     }
 
     /// Finds the entries of threads that answer a question, best first: what was decided, and why.
-    #[method(scope = "thread:read", tool(category = "thread", agents = ["oracle", "librarian"]))]
+    #[method(scope = "thread:read", tool(category = "thread", agents = ["*"]))]
     async fn seek(&self, ctx: &CallCtx, p: SeekParams) -> Result<Passages, CallError> {
         let shelf = self.library.shelf(ctx).await?;
         shelf.freshen(ctx).await?;
@@ -127,7 +128,7 @@ impl ThreadMethods {
     }
 
     /// Lists the threads of the project, the one with the newest entry first.
-    #[method(scope = "thread:read", tool(category = "thread", agents = ["oracle", "librarian"]))]
+    #[method(scope = "thread:read", tool(category = "thread", agents = ["*"]))]
     async fn list(&self, ctx: &CallCtx, p: ListParams) -> Result<Threads, CallError> {
         let threads = self.book.list(&project(ctx)?, p.status).await?;
         Ok(Threads {

@@ -109,9 +109,32 @@ fn make_folder(path: &Path) -> io::Result<()> {
     for folder in missing.iter().rev() {
         match fs::create_dir(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => sync_folder(folder)?,
+            Err(_) => {}
+            Ok(()) => share_like_parent(folder)?,
         }
+        sync_folder(folder)?;
     }
+    Ok(())
+}
+
+/// Gives a new note or folder the permissions of the directory it is in: the process creates files
+/// for the owner only, and notes belong to the project.
+#[cfg(unix)]
+fn share_like_parent(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(parent) = path.parent() else {
+        return Ok(());
+    };
+    let allowed = fs::metadata(parent)?.permissions().mode() & 0o777;
+    let mode = match path.is_dir() {
+        true => allowed,
+        false => allowed & 0o666,
+    };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o600))
+}
+
+#[cfg(not(unix))]
+fn share_like_parent(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -124,8 +147,9 @@ fn write_aside(path: &Path, aside: &Path, text: &[u8]) -> io::Result<()> {
         .write(true)
         .create_new(true)
         .open(&unfinished)?;
-    if let Ok(found) = fs::metadata(path) {
-        file.set_permissions(found.permissions())?;
+    match fs::metadata(path) {
+        Ok(found) => file.set_permissions(found.permissions())?,
+        Err(_) => share_like_parent(&unfinished)?,
     }
     file.write_all(text)?;
     file.sync_all()?;

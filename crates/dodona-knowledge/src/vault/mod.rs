@@ -27,13 +27,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
+use dodona_plugin::{CallCtx, CallError, Contribution, Method, Plugin, PluginContext, plugin};
 use dodona_proto::SourceKind;
 
 use crate::library::{FileRow, Library, Shelf};
 use crate::passage::Passages;
 use crate::search::Question;
+pub(crate) use ledger::MIGRATIONS;
 use links::Links;
+use path::NotePath;
 use scribe::Scribe;
 use scribes::Scribes;
 use types::{
@@ -72,10 +74,32 @@ impl Plugin for VaultPlugin {
                 scribes,
             });
             Ok(Contribution::new()
-                .methods(vault.plugin_methods()?)
-                .migrations(ledger::MIGRATIONS))
+                .methods(vault.plugin_methods()?.into_iter().map(with_path_check))
+                .migrations(MIGRATIONS))
         })
     }
+}
+
+/// Rejects paths that cannot name a note before the call waits for an approval.
+fn with_path_check(method: Method) -> Method {
+    let fields: &'static [&'static str] = match method.descriptor().name.as_str() {
+        "vault.write" | "vault.delete" => &["path"],
+        "vault.move" => &["old_path", "new_path"],
+        _ => return method,
+    };
+    method.checked(move |info, params| {
+        let vault = info
+            .project
+            .as_ref()
+            .and_then(|project| project.vault.as_ref());
+        let vault = vault.and_then(|vault| vault.to_str());
+        for field in fields {
+            if let Some(path) = params[*field].as_str() {
+                NotePath::parse(path, vault)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 struct Vault {
@@ -102,7 +126,7 @@ impl Vault {
 #[plugin(name = "vault")]
 impl Vault {
     /// Finds the passages of notes that answer a question, best first.
-    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn search(&self, ctx: &CallCtx, p: SearchParams) -> Result<Passages, CallError> {
         let shelf = self.fresh(ctx).await?;
         let question = Question {
@@ -114,8 +138,9 @@ impl Vault {
         Ok(shelf.search(question).await?.into())
     }
 
-    /// Reads a note, or a version of one that was.
-    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    /// Read a note, or an earlier version of it. A large file is read in parts of 1 MiB: pass
+    /// `next_line` of the answer as `from` to read on.
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn read(&self, ctx: &CallCtx, p: ReadParams) -> Result<NoteText, CallError> {
         let shelf = self.library.shelf(ctx).await?;
         let scribe = self.scribes.of(&shelf).await;
@@ -124,7 +149,7 @@ impl Vault {
     }
 
     /// Lists the notes of a folder and everything below it.
-    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn list(&self, ctx: &CallCtx, p: ListParams) -> Result<Notes, CallError> {
         let folder = p.folder.unwrap_or_default();
         let folder = folder.trim_matches('/');
@@ -154,7 +179,7 @@ impl Vault {
     }
 
     /// Lists the notes that link to a note.
-    #[method(scope = "vault:read", tool(category = "vault"))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn backlinks(&self, ctx: &CallCtx, p: NoteParams) -> Result<Backlinks, CallError> {
         let shelf = self.fresh(ctx).await?;
         let notes = notes(&shelf).await?;
@@ -182,7 +207,7 @@ impl Vault {
     }
 
     /// Lists the tags, with the notes that have them.
-    #[method(scope = "vault:read", tool(category = "vault"))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn tags(&self, ctx: &CallCtx) -> Result<Tags, CallError> {
         let mut tags: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (tag, path) in self.fresh(ctx).await?.catalogue.tags().await? {
@@ -261,9 +286,10 @@ impl Vault {
     }
 
     /// Tells what happened to a note: when, by whom and in which query, newest first.
-    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn history(&self, ctx: &CallCtx, p: HistoryParams) -> Result<History, CallError> {
-        let (_, scribe) = self.desk(ctx).await?;
+        let (shelf, scribe) = self.desk(ctx).await?;
+        shelf.check_open(&p.path)?;
         let history = scribe.ledger.history(&p.path, p.limit).await?;
         Ok(History {
             history: history.into_iter().map(Into::into).collect(),
@@ -271,7 +297,7 @@ impl Vault {
     }
 
     /// Tells the newest changes of all notes, or those of one query.
-    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn changes(&self, ctx: &CallCtx, p: ChangesParams) -> Result<Changes, CallError> {
         let (_, scribe) = self.desk(ctx).await?;
         let changes = scribe.ledger.changes(p.query, p.limit).await?;
@@ -281,14 +307,15 @@ impl Vault {
     }
 
     /// Tells what is other between two versions of a note, as a unified diff.
-    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn diff(&self, ctx: &CallCtx, p: DiffParams) -> Result<Difference, CallError> {
-        let (_, scribe) = self.desk(ctx).await?;
+        let (shelf, scribe) = self.desk(ctx).await?;
+        shelf.check_open(&p.path)?;
         Ok(past::diff(&scribe, &p.path, p.from.as_deref(), p.to.as_deref()).await?)
     }
 
     /// Lists the notes that are gone; `vault.undo` brings one back.
-    #[method(scope = "vault:read", tool(category = "vault", agents = ["oracle", "librarian"]))]
+    #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn trash(&self, ctx: &CallCtx, p: TrashParams) -> Result<Trash, CallError> {
         let (_, scribe) = self.desk(ctx).await?;
         let gone = scribe.ledger.gone(p.limit).await?;

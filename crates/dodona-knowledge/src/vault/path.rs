@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use dodona_plugin::{CallError, ErrorCode};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+use crate::library::Closed;
 use crate::parse::markdown::EXTENSIONS;
 
 /// The longest path, and the longest name in it.
@@ -25,7 +26,7 @@ pub(crate) enum PathError {
     /// It would lead elsewhere, or to something else.
     #[error("`{}` is not the path of a note: {why}", shown(path))]
     Refused {
-        /// As it was given.
+        /// The path as the caller wrote it.
         path: String,
         /// What is wrong with it.
         why: String,
@@ -36,15 +37,23 @@ pub(crate) enum PathError {
         shown(path)
     )]
     Clash {
-        /// As it was given.
+        /// The path as the caller wrote it.
         path: String,
         /// What is there.
         existing: String,
     },
+    /// It is closed to every method.
+    #[error("`{}` cannot be used: {why}", shown(path))]
+    Closed {
+        /// The path as the caller wrote it.
+        path: String,
+        /// What closes it.
+        why: Closed,
+    },
     /// The disk did not tell.
     #[error("`{}` cannot be looked at", shown(path))]
     Unreadable {
-        /// As it was given.
+        /// The path as the caller wrote it.
         path: String,
         /// What the system said.
         source: io::Error,
@@ -57,6 +66,7 @@ impl From<PathError> for CallError {
         match error {
             PathError::Refused { .. } => Self::new(ErrorCode::InvalidParams, message)
                 .hint("write it from the project's root with `/`, as in `notes/topic.md`"),
+            PathError::Closed { path, why } => why.error(&path),
             PathError::Clash { existing, .. } => Self::new(ErrorCode::InvalidParams, message)
                 .hint(format!("use `{existing}`, or another name")),
             PathError::Unreadable { source, .. } => {

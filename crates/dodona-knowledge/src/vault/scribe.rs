@@ -14,7 +14,8 @@ use super::change::{ChangeId, Edit, Found, Planned, Why, version_of};
 use super::error::{MAX_NOTE, MAX_NOTES, WriteError};
 use super::ledger::Ledger;
 use super::outside;
-use crate::library::{Shelf, blocking};
+use super::path::PathError;
+use crate::library::{FileAccess, Shelf, blocking};
 
 /// How often a change is planned anew because somebody else was faster.
 const ATTEMPTS: usize = 5;
@@ -41,6 +42,7 @@ enum Books {
 /// Changes the notes of one project.
 pub(super) struct Scribe {
     pub(super) root: PathBuf,
+    access: FileAccess,
     pub(super) ledger: Ledger,
     /// Held while notes change, so that changes come one after the other.
     books: Mutex<Books>,
@@ -64,9 +66,10 @@ impl Drop for Turn {
 impl Scribe {
     /// For a project's directory, which is canonical. What another process left unfinished is
     /// settled before the first use.
-    pub(super) fn new(root: PathBuf, ledger: Ledger) -> Self {
+    pub(super) fn new(root: PathBuf, access: FileAccess, ledger: Ledger) -> Self {
         Self {
             root,
+            access,
             ledger,
             books: Mutex::new(Books::Open),
             turns: Arc::default(),
@@ -117,6 +120,18 @@ impl Scribe {
         Ok(self.ledger.found(found).await?)
     }
 
+    /// Refuses a plan that touches a closed file, whichever method made it.
+    fn check_open(&self, plan: &[Planned]) -> Result<(), WriteError> {
+        for planned in plan {
+            let checked = self.access.check(&self.root, Path::new(&planned.path));
+            checked.map_err(|why| PathError::Closed {
+                path: planned.path.clone(),
+                why,
+            })?;
+        }
+        Ok(())
+    }
+
     async fn make(
         &self,
         books: &mut Books,
@@ -130,6 +145,7 @@ impl Scribe {
             let mut plan = run(move || look(&root)).await?;
             plan.retain(|planned| planned.before != planned.after);
             check(&plan)?;
+            self.check_open(&plan)?;
             if plan.is_empty() {
                 return Ok(Made {
                     change: None,

@@ -31,7 +31,8 @@ impl Scribes {
         let mut scribes = self.scribes.lock().await;
         let scribe = scribes.entry(shelf.project.clone()).or_insert_with(|| {
             let ledger = Ledger::new(self.db.clone(), &shelf.project);
-            Arc::new(Scribe::new(shelf.root().to_owned(), ledger))
+            let (root, access) = (shelf.root().to_owned(), shelf.access().clone());
+            Arc::new(Scribe::new(root, access, ledger))
         });
         Arc::clone(scribe)
     }

@@ -43,16 +43,27 @@ pub(super) struct ReadParams {
     pub(super) path: String,
     /// A version of it, as `vault.history` names them; what is there now without.
     pub(super) version: Option<String>,
+    /// The first line to read, from 1.
+    #[serde(default = "first")]
+    #[schemars(range(min = 1))]
+    pub(super) from: u32,
+}
+
+fn first() -> u32 {
+    1
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct NoteText {
-    /// Which note, all of its lines.
+    /// Which note, and which of its lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source: Option<Source>,
     /// Which version, for `if_version`.
     pub(super) version: String,
     pub(super) text: String,
+    /// The line from which to read on, where the file has more than fits into one answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next_line: Option<u32>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -29,13 +29,16 @@ pub(super) async fn read(
     scribe: &Scribe,
     p: ReadParams,
 ) -> Result<NoteText, CallError> {
+    // Without the vault's folder: Markdown elsewhere in the project may be read.
+    NotePath::parse(&p.path, None)?;
+    shelf.check_open(&p.path)?;
     let Some(named) = p.version else {
-        let (source, text) = shelf.quote(&p.path, 1, None).await?;
-        let version = version_of(shelf.text(&p.path).await?.as_bytes());
+        let (source, text, next_line) = shelf.quote(&p.path, p.from, None).await?;
         return Ok(NoteText {
             source: Some(source),
-            version,
+            version: shelf.hash_of_file(&p.path).await?,
             text,
+            next_line,
         });
     };
     let version = past::version(scribe, &p.path, &named).await?;
@@ -45,6 +48,7 @@ pub(super) async fn read(
         source: None,
         version,
         text,
+        next_line: None,
     })
 }
 
@@ -286,7 +290,9 @@ async fn change(
 /// A path that a caller gave.
 fn note_path(shelf: &Shelf, path: &str) -> Result<NotePath, CallError> {
     let vault = shelf.vault_root()?;
-    Ok(NotePath::parse(path, vault.as_deref())?)
+    let note = NotePath::parse(path, vault.as_deref())?;
+    shelf.check_open(note.as_str())?;
+    Ok(note)
 }
 
 /// Whether a note is what a caller expects.

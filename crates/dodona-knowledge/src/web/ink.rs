@@ -1,6 +1,6 @@
 //! Markdown as it is written, tag by tag.
 
-use reqwest::Url;
+use dodona_plugin::http::Url;
 
 /// How deep lists and quotes are indented; what is deeper stays there.
 const DEEPEST: usize = 6;

@@ -1,12 +1,10 @@
 //! The plugin `web`: pages of the public network, and a search over it if one is configured.
 //!
-//! `guard` says where a request may go, `fetch` makes it, `page` and `ink` make Markdown of what comes
-//! back, `kept` remembers that, so that citations can be checked.
+//! The shared HTTP client decides where a request may go, `fetch` sends it, `page` and `ink` turn the
+//! response into Markdown, `kept` stores it, so that citations can be checked.
 
-mod address;
 mod error;
 mod fetch;
-mod guard;
 mod ink;
 mod kept;
 mod page;
@@ -16,17 +14,17 @@ mod types;
 use std::sync::{Arc, OnceLock};
 
 use dodona_plugin::activation::Activating;
+use dodona_plugin::http::{HttpClient, Url};
 use dodona_plugin::store::Db;
 use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
 use dodona_proto::{Source, SourceKind};
 use jiff::Timestamp;
-use reqwest::{Client, Url};
 
 use crate::library::{blocking, hash_of};
 use crate::resolve::{ResolveParams, Resolved};
 use error::WebError;
 use fetch::Fetched;
-use guard::Allowed;
+pub(crate) use kept::MIGRATIONS;
 use page::Page;
 use search::Engine;
 use types::{FetchParams, FetchedPage, SearchParams, SearchResults};
@@ -34,14 +32,11 @@ use types::{FetchParams, FetchedPage, SearchParams, SearchResults};
 /// How many bytes a token has, roughly.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// What of the web may be asked. Both are for the user to set, never for a project.
+/// Options of the web. They are for the user to set, never for a project.
 #[derive(Debug, Clone, Default)]
 pub struct WebOptions {
     /// Where to search, such as `http://127.0.0.1:8888/search`; without it there is no search.
     pub search_url: Option<String>,
-    /// Hosts that may be fetched from although they are not on the public network, as `host` or
-    /// `host:port`.
-    pub allow_hosts: Vec<String>,
 }
 
 /// The plugin.
@@ -65,17 +60,27 @@ impl Plugin for WebPlugin {
     }
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
-        Box::pin(async {
+        Box::pin(async move {
             let web = Arc::new(Web {
                 db: ctx.db,
                 search_url: self.options.search_url.clone(),
-                allowed: Allowed::new(self.options.allow_hosts.clone()),
-                client: OnceLock::new(),
+                client: ctx.system.http_client.clone(),
                 engine: OnceLock::new(),
             });
+            let client = web.client.clone();
             Ok(Contribution::new()
-                .methods(web.plugin_methods()?)
-                .migrations(kept::MIGRATIONS))
+                .methods(web.plugin_methods()?.into_iter().map(move |method| {
+                    let client = client.clone();
+                    match method.descriptor().name.as_str() {
+                        "web.fetch" => method.checked(move |_, params| {
+                            let url = params["url"].as_str().unwrap_or_default();
+                            client.check(url).map_err(WebError::from)?;
+                            Ok(())
+                        }),
+                        _ => method,
+                    }
+                }))
+                .migrations(MIGRATIONS))
         })
     }
 }
@@ -83,21 +88,11 @@ impl Plugin for WebPlugin {
 struct Web {
     db: Db,
     search_url: Option<String>,
-    allowed: Allowed,
-    /// Made by the first request: reading the system's certificates takes a while.
-    client: OnceLock<Client>,
+    client: HttpClient,
     engine: OnceLock<Engine>,
 }
 
 impl Web {
-    fn client(&self) -> Result<&Client, WebError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let client = fetch::client(&self.allowed)?;
-        Ok(self.client.get_or_init(|| client))
-    }
-
     fn engine(&self) -> Result<&Engine, WebError> {
         if let Some(engine) = self.engine.get() {
             return Ok(engine);
@@ -111,13 +106,18 @@ impl Web {
 impl Web {
     /// Fetches a page of the web as Markdown, with its title and where it came from.
     #[method(scope = "web:read", tool(category = "web", agents = ["oracle"], approval = "agents"))]
-    async fn fetch(&self, _ctx: &CallCtx, p: FetchParams) -> Result<FetchedPage, CallError> {
-        let url = guard::parse(&p.url, None)?;
-        let fetched = fetch::fetch(self.client()?, &self.allowed, url).await?;
+    async fn fetch(&self, ctx: &CallCtx, p: FetchParams) -> Result<FetchedPage, CallError> {
+        let url = self.client.check(&p.url).map_err(WebError::from)?;
+        let fetched = fetch::fetch(&self.client, url).await?;
         let room = p.max_tokens as usize * BYTES_PER_TOKEN;
         let answer = blocking(move || answer(fetched, room)).await?;
-        let (url, hash) = (answer.url.clone(), answer.source.hash.clone());
-        kept::keep(&self.db, url, hash, answer.text.clone()).await?;
+        let page = kept::Page {
+            user: ctx.principal.user.clone(),
+            url: answer.url.clone(),
+            hash: answer.source.hash.clone(),
+            text: answer.text.clone(),
+        };
+        kept::keep(&self.db, page).await?;
         Ok(answer)
     }
 
@@ -129,8 +129,9 @@ impl Web {
 
     /// Turns a citation of a page back into the text that was fetched.
     #[method(scope = "web:read")]
-    async fn resolve(&self, _ctx: &CallCtx, p: ResolveParams) -> Result<Resolved, CallError> {
-        let found = kept::find(&self.db, &p.source.path, &p.source.hash).await?;
+    async fn resolve(&self, ctx: &CallCtx, p: ResolveParams) -> Result<Resolved, CallError> {
+        let (user, source) = (&ctx.principal.user, &p.source);
+        let found = kept::find(&self.db, user, &source.path, &source.hash).await?;
         let text = found.ok_or(WebError::Forgotten)?;
         Ok(Resolved { text, stale: false })
     }

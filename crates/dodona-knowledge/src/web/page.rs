@@ -7,12 +7,12 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use dodona_plugin::http::Url;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::{Rawtext, Rcdata, ScriptData};
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
-use reqwest::Url;
 
 use super::ink::Ink;
 

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::{Client, Url, redirect};
+use dodona_plugin::http::{self, HttpError, Url};
+use reqwest::{Client, redirect};
 use serde::Deserialize;
 
 use super::error::WebError;
-use super::guard;
 use super::types::{SearchResult, SearchResults};
 
 /// How long an answer may take.
@@ -43,13 +43,13 @@ impl Engine {
     /// One whose address the user has set. It may be on this machine: whoever sets it says so.
     pub(super) fn new(url: &str) -> Result<Self, WebError> {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let url = guard::parse(url, None)?;
+        let url = http::parse(url, None)?;
         let mut client = Client::builder()
             .redirect(redirect::Policy::none())
             .referer(false)
             .timeout(TIME);
-        let address = guard::host(&url).parse::<IpAddr>();
-        if guard::host(&url) == "localhost" || address.is_ok_and(|address| address.is_loopback()) {
+        let address = http::host(&url).parse::<IpAddr>();
+        if http::host(&url) == "localhost" || address.is_ok_and(|address| address.is_loopback()) {
             // A proxy on the way to this machine would be a third who reads along.
             client = client.no_proxy();
         }
@@ -59,7 +59,7 @@ impl Engine {
 
     /// Asks a question.
     pub(super) async fn ask(&self, query: &str, limit: u32) -> Result<SearchResults, WebError> {
-        let host = || guard::host(&self.url).to_owned();
+        let host = || http::host(&self.url).to_owned();
         let mut url = self.url.clone();
         url.query_pairs_mut()
             .append_pair("q", query)
@@ -79,10 +79,8 @@ impl Engine {
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if bytes.len() + chunk.len() > BYTES {
-                return Err(WebError::TooLarge {
-                    host: host(),
-                    limit: BYTES,
-                });
+                let (host, limit) = (host(), BYTES);
+                return Err(HttpError::TooLarge { host, limit }.into());
             }
             bytes.extend_from_slice(&chunk);
         }

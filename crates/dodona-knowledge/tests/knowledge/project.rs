@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_hub::{CallStream, Hub, HubConfig, Limit, Request};
-use dodona_knowledge::{Options, WebOptions};
+use dodona_knowledge::{FileAccess, Options, WebOptions};
 use dodona_llm::Embedder;
 use dodona_plugin::Plugin;
+use dodona_plugin::http::HttpClient;
 use dodona_proto::{CallError, Principal, Project, ProjectId, Scopes, Surface, UserId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,6 +30,8 @@ pub(crate) struct Setup {
     pub(crate) unattended: &'static [&'static str],
     /// What of the web may be asked.
     pub(crate) web: WebOptions,
+    /// Hosts that may be asked although they are not public.
+    pub(crate) allow_hosts: Vec<String>,
     /// More plugins.
     pub(crate) plugins: Vec<Arc<dyn Plugin>>,
 }
@@ -107,6 +110,20 @@ impl TestProject {
             .await
     }
 
+    /// As another user, about no project.
+    pub(crate) async fn call_as(
+        &self,
+        user: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, CallError> {
+        let principal = Arc::new(Principal {
+            user: UserId::new(user).unwrap(),
+            ..Principal::clone(&alice(Surface::Internal))
+        });
+        self.hub.call(Request::new(principal, method, params)).await
+    }
+
     pub(crate) async fn open(&self, method: &str, params: Value) -> CallStream {
         let request = Request::new(alice(Surface::Internal), method, params);
         let request = Request {
@@ -168,11 +185,15 @@ fn options(embedder: Option<Arc<Embedder>>, web: WebOptions) -> Options {
         vault_root: Arc::new(move |root| Ok(named(root))),
         embedder,
         web,
+        files: FileAccess::default(),
     }
 }
 
 async fn start(place: &Path, setup: &Setup) -> (Hub, ProjectId) {
-    let mut config = HubConfig::default();
+    let mut config = HubConfig {
+        http: HttpClient::new(&setup.allow_hosts),
+        ..HubConfig::default()
+    };
     config.limits.user = Limit {
         per_second: 0,
         burst: 0,

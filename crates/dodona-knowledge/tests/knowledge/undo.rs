@@ -181,6 +181,21 @@ async fn an_agent_asks_before_it_changes_notes_and_a_person_does_not() {
         let refused = project.tool("q1", None, method, params).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::ApprovalRequired, "{method}");
     }
+    // Nobody is asked about a call that can never run.
+    for (method, params) in [
+        (
+            "vault.write",
+            json!({ "path": "../../.bashrc", "body": "b" }),
+        ),
+        ("vault.delete", json!({ "path": "/etc/passwd.md" })),
+        (
+            "vault.move",
+            json!({ "old_path": "a.md", "new_path": "../b.md" }),
+        ),
+    ] {
+        let refused = project.tool("q1", None, method, params).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidParams, "{method}");
+    }
     assert_eq!(project.read("a.md"), "a\n");
     project
         .tool("q1", None, "vault.read", json!({ "path": "a.md" }))

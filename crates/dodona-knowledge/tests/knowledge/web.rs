@@ -107,9 +107,10 @@ async fn results(RawQuery(query): RawQuery) -> impl IntoResponse {
     results.to_string()
 }
 
-async fn project(web: WebOptions) -> TestProject {
+async fn project(web: WebOptions, allow_hosts: Vec<String>) -> TestProject {
     let setup = Setup {
         web,
+        allow_hosts,
         plugins: agent::plugins(),
         ..Setup::default()
     };
@@ -118,11 +119,10 @@ async fn project(web: WebOptions) -> TestProject {
 
 /// One that may ask the server.
 async fn allowed(port: u16) -> TestProject {
-    project(WebOptions {
-        allow_hosts: vec![format!("127.0.0.1:{port}")],
+    let web = WebOptions {
         search_url: Some(format!("http://127.0.0.1:{port}/search")),
-    })
-    .await
+    };
+    project(web, vec![format!("127.0.0.1:{port}")]).await
 }
 
 #[tokio::test]
@@ -154,6 +154,10 @@ async fn a_page_comes_as_markdown_with_its_title_and_source() {
         .await
         .unwrap();
     assert_eq!(resolved, json!({ "text": fetched["text"], "stale": false }));
+    // Another user cannot read it, even with its address and hash.
+    let resolve = json!({ "source": fetched["source"] });
+    let error = project.call_as("bob", "web.resolve", resolve).await;
+    assert!(error.is_err(), "{error:?}");
     let mut other = fetched["source"].clone();
     other["hash"] = json!("0");
     let resolved = project
@@ -189,7 +193,7 @@ async fn text_is_cut_where_there_is_no_room() {
 #[tokio::test]
 async fn nothing_of_this_machine_is_asked_however_it_is_spelled() {
     let (port, asked) = serve().await;
-    let project = project(WebOptions::default()).await;
+    let project = project(WebOptions::default(), Vec::new()).await;
     for host in [
         "127.0.0.1",
         "localhost",
@@ -246,7 +250,7 @@ async fn every_step_of_a_redirect_is_checked() {
 #[tokio::test]
 async fn a_search_is_made_where_one_is_configured() {
     let (port, _) = serve().await;
-    let off = project(WebOptions::default()).await;
+    let off = project(WebOptions::default(), Vec::new()).await;
     let refused = off
         .call("web.search", json!({ "query": "x" }))
         .await
@@ -268,11 +272,10 @@ async fn a_search_is_made_where_one_is_configured() {
         found["results"][0]["excerpt"],
         "q=rust+%26+more&format=json"
     );
-    let other = self::project(WebOptions {
+    let other = WebOptions {
         search_url: Some(format!("http://127.0.0.1:{port}/nosearch")),
-        ..WebOptions::default()
-    });
-    let refused = other
+    };
+    let refused = self::project(other, Vec::new())
         .await
         .call("web.search", json!({ "query": "x" }))
         .await
@@ -291,4 +294,18 @@ async fn an_agent_asks_before_anything_leaves_the_machine() {
         .unwrap_err();
     assert_eq!(refused.code, ErrorCode::ApprovalRequired);
     assert_eq!(asked.load(Ordering::SeqCst), 0);
+    // Nobody is asked about an address that can never be fetched.
+    for url in [
+        "file:///etc/passwd",
+        "http://127.0.0.1:1/",
+        "http://localhost/",
+    ] {
+        let params = json!({ "url": url });
+        let fetched = project.tool("q1", None, "web.fetch", params).await;
+        assert_ne!(
+            fetched.unwrap_err().code,
+            ErrorCode::ApprovalRequired,
+            "{url}"
+        );
+    }
 }

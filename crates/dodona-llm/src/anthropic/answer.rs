@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::blocks::{self, KeptBlock};
 use crate::arguments;
+use crate::count;
 use crate::http::Failure;
 use crate::model::{Finish, ModelEvent};
 use crate::wire::{Answer, Progress, garbled, truncated};
@@ -67,7 +68,7 @@ enum Event {
     },
     MessageDelta {
         delta: MessageDelta,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "count::optional")]
         usage: Option<Counted>,
     },
     MessageStop,
@@ -81,7 +82,7 @@ enum Event {
 
 #[derive(Deserialize)]
 struct Started {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::optional")]
     usage: Option<Counted>,
 }
 
@@ -135,13 +136,13 @@ struct MessageDelta {
 /// The numbers so far; a later one replaces an earlier one.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 struct Counted {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
     input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
     output_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
     cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
     cache_creation_input_tokens: Option<u64>,
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::reasoning::Kept;
 use super::tool_calls::{Fragment, Fragments};
+use crate::count;
 use crate::http::Failure;
 use crate::model::{Finish, ModelEvent};
 use crate::wire::{Answer, Progress, garbled, truncated};
@@ -31,7 +32,7 @@ struct Chunk {
     id: Option<String>,
     #[serde(default)]
     choices: Vec<Choice>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::optional")]
     usage: Option<Counted>,
     #[serde(default)]
     error: Option<Value>,
@@ -39,6 +40,9 @@ struct Chunk {
 
 #[derive(Deserialize)]
 struct Choice {
+    /// Which answer it belongs to. Some servers leave it out, because there is only one.
+    #[serde(default)]
+    index: Value,
     #[serde(default)]
     delta: Option<Delta>,
     #[serde(default)]
@@ -62,29 +66,36 @@ struct Delta {
     tool_calls: Option<Vec<Fragment>>,
 }
 
+impl Choice {
+    /// Whether it belongs to the answer that was requested, and not to a second one.
+    fn is_first(&self) -> bool {
+        self.index.as_f64().is_none_or(|index| index == 0.0)
+    }
+}
+
 #[derive(Deserialize)]
 struct Counted {
-    #[serde(default)]
-    prompt_tokens: u64,
-    #[serde(default)]
-    completion_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
+    prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count::tokens")]
+    completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count::optional")]
     prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::optional")]
     completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Default, Deserialize)]
 struct PromptDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
     cached_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
 struct CompletionDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count::tokens")]
     reasoning_tokens: Option<u64>,
 }
 
@@ -93,8 +104,8 @@ impl From<Counted> for Usage {
         let prompt = counted.prompt_tokens_details.unwrap_or_default();
         let completion = counted.completion_tokens_details.unwrap_or_default();
         Self {
-            input_tokens: counted.prompt_tokens,
-            output_tokens: counted.completion_tokens,
+            input_tokens: counted.prompt_tokens.unwrap_or(0),
+            output_tokens: counted.completion_tokens.unwrap_or(0),
             cached_input_tokens: prompt.cached_tokens.unwrap_or(0),
             cache_write_tokens: prompt.cache_write_tokens.unwrap_or(0),
             reasoning_tokens: completion.reasoning_tokens.unwrap_or(0),
@@ -126,8 +137,8 @@ impl Completion {
         if let Some(counted) = chunk.usage {
             self.usage = Some(counted.into());
         }
-        // Only one answer was asked for.
-        let Some(choice) = chunk.choices.into_iter().next() else {
+        // One answer was requested. What a provider sends of a second one must not be mixed into it.
+        let Some(choice) = chunk.choices.into_iter().find(Choice::is_first) else {
             return Ok(());
         };
         if let Some(delta) = choice.delta {

@@ -335,6 +335,72 @@ async fn broken_arguments_are_passed_on_as_they_came() {
 }
 
 #[tokio::test]
+async fn a_second_choice_is_ignored() {
+    let server = ModelServer::start().await;
+    let first = json!({ "choices": [
+        { "index": 1, "delta": { "content": "OTHER" } },
+        { "index": 0, "delta": { "content": "Hello " } },
+    ] });
+    let call =
+        json!({ "index": 0, "id": "a", "function": { "name": "vault_delete", "arguments": "{}" } });
+    let second = json!({ "choices": [{ "index": 1, "delta": { "tool_calls": [call] } }] });
+    let ended = json!({ "choices": [{ "index": 1, "delta": {}, "finish_reason": "length" }] });
+    // A server that sends no index has one answer.
+    let third = json!({ "choices": [{ "delta": { "content": "world" } }] });
+    let last = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] });
+    let chunks = [first, second, ended, third, last].map(|chunk| format!("data: {chunk}\n\n"));
+    let all = chunks.concat() + "data: [DONE]\n\n";
+    server.reply(Reply::stream().raw(all).step(Step::End));
+    let said = ask(&*model(&server, Provider::OpenAi), question("?")).await;
+    assert_eq!(text(&said), "Hello world");
+    assert_eq!(said.last(), Some(&Ok(ModelEvent::Finished(Finish::Stop))));
+    let called = |event: &Result<ModelEvent, _>| matches!(event, Ok(ModelEvent::ToolCall(_)));
+    assert!(!said.iter().any(called), "{said:?}");
+}
+
+#[tokio::test]
+async fn invalid_usage_does_not_fail_an_answer() {
+    let wrong = [
+        json!({ "prompt_tokens": -5, "completion_tokens": 7, "input_tokens": -5, "output_tokens": 7 }),
+        json!({ "prompt_tokens": 1e300, "completion_tokens": 7, "input_tokens": "x", "output_tokens": 7 }),
+        json!({
+            "prompt_tokens": u64::MAX, "completion_tokens": 7, "prompt_tokens_details": { "cached_tokens": -1 },
+            "input_tokens": null, "output_tokens": 7, "cache_read_input_tokens": -1,
+        }),
+        json!("many"),
+        json!([1, 2]),
+    ];
+    for provider in BOTH {
+        for usage in &wrong {
+            let server = ModelServer::start().await;
+            let chunk = match provider {
+                Provider::Anthropic => {
+                    json!({ "type": "message_delta", "delta": {}, "usage": usage })
+                }
+                _ => json!({ "choices": [], "usage": usage }),
+            };
+            server.reply(Reply::text("whole").raw(format!("data: {chunk}\n\n")));
+            let said = ask(&*model(&server, provider), question("?")).await;
+            assert_eq!(text(&said), "whole", "{provider:?} {usage}");
+            let finished = Ok(ModelEvent::Finished(Finish::Stop));
+            assert_eq!(said.last(), Some(&finished), "{provider:?} {usage}");
+        }
+    }
+    // The valid numbers count.
+    let server = ModelServer::start().await;
+    let answer = json!({ "choices": [{ "delta": { "content": "x" }, "finish_reason": "stop" }] });
+    let counted = json!({ "choices": [], "usage": wrong[0] });
+    let all = format!("data: {answer}\n\ndata: {counted}\n\ndata: [DONE]\n\n");
+    server.reply(Reply::stream().raw(all).step(Step::End));
+    let said = ask(&*model(&server, Provider::OpenAi), question("?")).await;
+    let counted = said.iter().find_map(|event| match event {
+        Ok(ModelEvent::Usage(usage)) => Some((usage.input_tokens, usage.output_tokens)),
+        _ => None,
+    });
+    assert_eq!(counted, Some((0, 7)), "{said:?}");
+}
+
+#[tokio::test]
 async fn a_bomb_is_not_unpacked() {
     for provider in BOTH {
         let server = ModelServer::start().await;

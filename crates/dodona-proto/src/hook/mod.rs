@@ -74,22 +74,24 @@ pub enum HookKind {
 }
 
 impl HookPoint {
-    /// All of them, in the order in which a query comes by.
+    /// All points, in the order in which a server and then a query reach them for the first time.
+    /// `docs/reference/hooks.md` has the same order, and a test of the agent compares both with a
+    /// real query.
     pub const ALL: [Self; 15] = [
         Self::DaemonServerRegister,
+        Self::ToolRegistryBuild,
         Self::SessionResolved,
         Self::QueryReceived,
-        Self::ToolRegistryBuild,
         Self::SystemPromptExtend,
         Self::PrePreload,
         Self::PostPreload,
         Self::PreLlmCall,
+        Self::PreCompact,
+        Self::PostCompact,
         Self::PostLlmResponse,
         Self::PreToolExecute,
         Self::PostToolExecute,
         Self::TurnCompleted,
-        Self::PreCompact,
-        Self::PostCompact,
         Self::SessionEnd,
     ];
 

@@ -3,11 +3,13 @@
 mod action;
 mod guard;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dodona_expr::Expr;
-use dodona_plugin::reading::Reading;
-use dodona_proto::PluginName;
+use dodona_plugin::PROJECT_RULES;
+use dodona_plugin::reading::{self, Reading};
+use dodona_proto::{PluginName, Surface};
 use dodona_script::Script;
 
 pub(crate) use action::Prepared;
@@ -15,9 +17,10 @@ use guard::Guard;
 
 use crate::Problem;
 use crate::context::schema;
-use crate::format::{Condition, Rule, within};
+use crate::format::{Condition, OnError, Rule, Trigger, within};
 use crate::identity::{RuleKey, STANDALONE, Scope};
 use crate::reads::Reads;
+use crate::settings::{SettingRead, SettingsOwner};
 
 /// Where a rule's text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,10 +44,16 @@ pub struct CompiledRule {
     pub label: String,
     /// Where it comes from.
     pub origin: Origin,
+    /// Whose state and settings it sees. A project's own rules have a state of their own, so that
+    /// they cannot change what the user's rules decide by.
+    pub namespace: PluginName,
     /// Whether nobody can switch it off: `core` where that counts.
     pub is_core: bool,
     /// What it reads of an event that may be large or missing, when it is asked and when it acts.
     pub reads: Reads,
+    /// The settings of the user and the project that its condition reads by name. Not known of a
+    /// script.
+    pub settings_read: Vec<SettingRead>,
     pub(crate) condition: CompiledCondition,
     /// What is known of its script without running it.
     guard: Option<Guard>,
@@ -86,15 +95,43 @@ impl CompiledRule {
         let compiled = condition.zip(actions).map(|(asked, actions)| Self {
             reads: asked.reads | Reads::of_actions(&rule.actions),
             label: key.to_string(),
+            namespace: namespace(&key, &origin.scope),
             key,
             origin,
             is_core,
+            settings_read: asked.settings_read,
             condition: asked.condition,
             guard: asked.guard,
             actions,
             rule,
         });
         (compiled, problems)
+    }
+
+    /// A warning if the rule's file is not named after its id, as `token-budget.toml` is for
+    /// `id = "token-budget"`. Bundled rules have no file of their own.
+    pub fn file_name_warning(&self) -> Option<Problem> {
+        if self.origin.scope == Scope::Bundled {
+            return None;
+        }
+        let (path, id) = (&self.origin.path, &self.rule.id);
+        let file = Path::new(path).file_name()?.to_str()?;
+        let expected = format!("{id}.toml");
+        if file == expected {
+            return None;
+        }
+        let spot = &self.rule.spots.id;
+        Some(Problem::warning(reading::Problem {
+            path: path.clone(),
+            place: Some(reading::Place {
+                line: spot.line,
+                column: spot.column,
+                width: spot.span.len(),
+                text: spot.text.clone(),
+            }),
+            message: format!("the file is named `{file}`, and its rule has the id `{id}`"),
+            hint: Some(format!("rename the file to `{expected}`")),
+        }))
     }
 
     /// The condition, if it is an expression.
@@ -125,10 +162,36 @@ impl CompiledRule {
         self.guard.as_ref().is_some_and(|guard| guard.is_whole)
     }
 
+    /// Whether the rule is evaluated for a call of a tool outside of a query. Rules that may refuse a
+    /// call are; others only for the surfaces that they name.
+    pub(crate) fn covers_outside(&self, surface: Surface) -> bool {
+        self.may_refuse() || self.rule.surfaces.contains(&surface)
+    }
+
+    /// Whether the rule may deny a call or ask a person: by its actions, or by what its script
+    /// returns.
+    pub(crate) fn may_refuse(&self) -> bool {
+        self.rule.trigger == Trigger::OnToolCall
+            && (OnError::default_for(&self.rule.actions) == OnError::Closed
+                || self.script().is_some())
+    }
+
     /// The condition.
     pub fn condition(&self) -> &CompiledCondition {
         &self.condition
     }
+}
+
+fn namespace(key: &RuleKey, scope: &Scope) -> PluginName {
+    match scope {
+        Scope::Project => project_rules(),
+        _ => key.plugin.clone(),
+    }
+}
+
+/// The namespace of a project's own rules.
+pub(crate) fn project_rules() -> PluginName {
+    PluginName::new(PROJECT_RULES).expect("`project-rules` is a valid plugin name")
 }
 
 /// Whose the rule is, and whether its `core` counts. What does not count is said.
@@ -159,6 +222,7 @@ fn standing(rule: &Rule, scope: &Scope, warnings: &mut Reading<'_>) -> (PluginNa
 struct Asked {
     condition: CompiledCondition,
     reads: Reads,
+    settings_read: Vec<SettingRead>,
     guard: Option<Guard>,
 }
 
@@ -188,9 +252,17 @@ fn condition(
                 warnings.fault(place(warning.span), warning.message.clone());
             }
             let reads = Reads::of_expression(&expr, rule.trigger);
+            let schema = schema(rule.trigger);
+            let setting = |key: dodona_expr::KeyRead| {
+                let owner = SettingsOwner::of_path(schema.slot_path(key.slot)?)?;
+                let span = place(key.span);
+                Some(SettingRead::new(warnings, owner, key, span))
+            };
+            let settings_read = expr.keys().into_iter().filter_map(setting).collect();
             Some(Asked {
                 condition: CompiledCondition::Expression(expr),
                 reads,
+                settings_read,
                 guard: None,
             })
         }
@@ -201,6 +273,7 @@ fn condition(
                 Ok(Asked {
                     condition: CompiledCondition::Script(Arc::new(script)),
                     reads: Reads::of_source(&source),
+                    settings_read: Vec::new(),
                     guard: guard::of_script(&source, rule.trigger),
                 })
             });

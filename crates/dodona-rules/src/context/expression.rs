@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use dodona_expr::{CallError, FunctionId, Mapping, Scope, Slot, Value};
 
 use super::facts::{CallFacts, EventFacts, History, Party, ResultFacts, Turn};
-use super::functions::{Answer, Arguments, Function};
+use super::functions::{Answer, Arguments, Function, project_argument};
 use super::record::{Cell, Record};
 use super::{RuleContext, schema};
 use crate::format::Trigger;
@@ -15,14 +15,31 @@ type Accessor = for<'a> fn(&'a RuleContext) -> Option<Value<'a>>;
 /// Accessors by slot and functions by number, as the schema counts them.
 struct Table {
     slots: Vec<Accessor>,
-    functions: Vec<Function>,
+    functions: Vec<Callable>,
+}
+
+/// What an expression can call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Callable {
+    Function(Function),
+    /// `context.project_state(project)`.
+    ProjectState,
+}
+
+impl Callable {
+    fn of_path(path: &str) -> Self {
+        match path {
+            "context.project_state" => Self::ProjectState,
+            other => Self::Function(Function::of_path(other)),
+        }
+    }
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let schema = schema(Trigger::OnTurnStart);
     Table {
         slots: schema.paths().map(accessor).collect(),
-        functions: schema.functions().map(Function::of_path).collect(),
+        functions: schema.functions().map(Callable::of_path).collect(),
     }
 });
 
@@ -115,9 +132,17 @@ impl Scope for RuleContext {
         function: FunctionId,
         arguments: &[Value<'a>],
     ) -> Result<Value<'a>, CallError> {
-        let function = TABLE.functions.get(function.index());
-        let function = function.copied().unwrap_or(Function::Unknown);
-        let answer = function.run(&self.facts, &Given(arguments));
+        let given = Given(arguments);
+        let callable = TABLE.functions.get(function.index());
+        let function = match callable.copied() {
+            Some(Callable::ProjectState) => {
+                let project = project_argument(&given).map_err(CallError::new)?;
+                return Ok(Value::from(self.project_state(project)));
+            }
+            Some(Callable::Function(function)) => function,
+            None => Function::Unknown,
+        };
+        let answer = function.run(&self.facts, &given);
         match answer.map_err(CallError::new)? {
             Answer::Bool(value) => Ok(Value::Bool(value)),
             Answer::Int(value) => Ok(Value::Int(value)),
@@ -208,7 +233,7 @@ mod tests {
             assert!(context.field(slot).is_some(), "{path}");
         }
         for function in &TABLE.functions {
-            assert_ne!(*function, Function::Unknown);
+            assert_ne!(*function, Callable::Function(Function::Unknown));
         }
     }
 

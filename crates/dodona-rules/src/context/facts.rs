@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use dodona_proto::Surface;
 use dodona_proto::hook::{ToolEnded, ToolPending};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -34,6 +35,8 @@ pub struct Facts {
     pub context_id: Option<String>,
     /// The query, where there is one.
     pub query_id: Option<String>,
+    /// By which surface a call of a tool came in; nothing for any other event.
+    pub surface: Option<Surface>,
 }
 
 /// One request to a model and the tools it asked for.
@@ -217,5 +220,12 @@ impl Deref for Data {
 impl PartialEq for Data {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
+    }
+}
+
+impl Facts {
+    /// The surface of a tool call that was made outside of a query; nothing for any other event.
+    pub(crate) fn outside_surface(&self) -> Option<Surface> {
+        self.surface.filter(|_| self.query_id.is_none())
     }
 }

@@ -142,6 +142,12 @@ pub(super) fn failures_for(history: &History, arguments: &[Value]) -> Result<Val
         .ok_or_else(|| "`get_failures_for_tool` needs a text as argument 1".to_owned())
 }
 
+/// The project that `context.project_state(project)` names.
+pub(super) fn project_argument(given: &impl Arguments) -> Result<&str, String> {
+    let project = given.text(0);
+    project.ok_or_else(|| "`project_state` needs the id of a project as argument 1".to_owned())
+}
+
 impl History {
     fn tools(&self) -> &[Value] {
         self.tools.as_array().map(Vec::as_slice).unwrap_or_default()

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::template::Page;
-use super::{RuleContext, empty};
+use super::{ProjectStates, RuleContext, empty};
 
 impl RuleContext {
     /// A context from what is under `context.`, with `state`, and the plugin's settings. What is
-    /// left out has its default: zero, empty, or None.
+    /// left out has its default: zero, empty, or None. `project_state` has the states of projects,
+    /// each a table, by project.
     ///
     /// # Errors
     ///
@@ -26,15 +27,27 @@ impl RuleContext {
             Value::Null => empty(),
             other => Arc::new(other.clone()),
         };
-        for (name, value) in [("state", &state), ("settings", &*settings)] {
-            if !value.is_object() {
+        let projects = rest.remove("project_state").unwrap_or_else(|| json!({}));
+        let is_table = |value: &Value| value.is_object();
+        for (name, is_valid) in [
+            ("state", is_table(&state)),
+            ("settings", is_table(&settings)),
+            ("project_state", is_table(&projects)),
+        ] {
+            if !is_valid {
                 return Err(format!("`{name}` must be a table"));
             }
+        }
+        let mut states = projects.as_object().into_iter().flatten();
+        if let Some((project, _)) = states.find(|(_, state)| !is_table(state)) {
+            return Err(format!("`project_state.{project}` must be a table"));
         }
         let facts: Facts =
             serde_json::from_value(Value::Object(rest)).map_err(|error| error.to_string())?;
         facts.shapes()?;
-        Ok(Self::new(Arc::new(facts)).of_plugin(Arc::new(state), settings))
+        let mut context = Self::new(Arc::new(facts)).of_plugin(Arc::new(state), settings);
+        context.project_states = ProjectStates::Given(Arc::new(projects));
+        Ok(context)
     }
 
     /// The whole as JSON: `context` and `settings`.

@@ -79,6 +79,7 @@ impl Occurrence {
             None => Facts::of_user(&payload.user),
         };
         facts.project.id = name(payload.project.as_ref());
+        facts.surface = Some(payload.surface);
         facts.call = Some(CallFacts {
             tool_name: payload.tool_name.clone(),
             arguments: Data::ArgumentsOf(Arc::clone(payload)),
@@ -100,6 +101,7 @@ impl Occurrence {
             None => Facts::of_user(&payload.user),
         };
         facts.project.id = name(payload.project.as_ref());
+        facts.surface = Some(payload.surface);
         let success = payload.ending == ToolEnding::Success;
         let failed = !success && payload.ending != ToolEnding::Denied;
         facts.history.add(&payload.tool_name, failed);

@@ -33,6 +33,19 @@ pub struct RuleContext {
     facts: Arc<Facts>,
     state: StateView,
     settings: Arc<Value>,
+    project_states: ProjectStates,
+}
+
+/// What the rules of projects have set, by project. Rules must name a project to read it, so that a
+/// project cannot change what rules decide that do not trust it with that.
+#[derive(Debug, Clone)]
+enum ProjectStates {
+    /// No project's state is read.
+    None,
+    /// The state of the event's project.
+    OfEvent(Arc<Value>),
+    /// States as the test of a rule has them, an object by project.
+    Given(Arc<Value>),
 }
 
 static EMPTY: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(Value::Object(Map::new())));
@@ -49,7 +62,15 @@ impl RuleContext {
             facts,
             state: StateView::new(empty()),
             settings: empty(),
+            project_states: ProjectStates::None,
         }
+    }
+
+    /// The same with what the rules of the event's project have set, an object.
+    #[must_use]
+    pub fn with_project_state(mut self, state: Arc<Value>) -> Self {
+        self.project_states = ProjectStates::OfEvent(state);
+        self
     }
 
     /// The same for a plugin: its state and its settings, both objects.
@@ -59,7 +80,18 @@ impl RuleContext {
             facts: Arc::clone(&self.facts),
             state: StateView::new(state),
             settings,
+            project_states: self.project_states.clone(),
         }
+    }
+
+    /// What the rules of a project have set; empty for a project that the event is not about.
+    fn project_state(&self, project: &str) -> &Value {
+        let state = match &self.project_states {
+            ProjectStates::OfEvent(state) if self.facts.project.id == project => Some(&**state),
+            ProjectStates::OfEvent(_) | ProjectStates::None => None,
+            ProjectStates::Given(states) => states.get(project),
+        };
+        state.unwrap_or(&EMPTY)
     }
 
     /// What is the same for all rules.

@@ -147,7 +147,18 @@ record! { RuleContext:
     "event" => |context| optional(&context.facts.event),
     "call" => |context| optional(&context.facts.call),
     "result" => |context| optional(&context.facts.result),
-;}
+;
+    fn verbs(&self) -> &'static [&'static str] {
+        &["project_state"]
+    }
+
+    fn invoke(&self, name: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
+        (name == "project_state").then(|| {
+            let project = functions::project_argument(&arguments)?;
+            Ok(self.project_state(project).clone())
+        })
+    }
+}
 
 impl Facts {
     /// Whether everything that shall be a list or an object is one.

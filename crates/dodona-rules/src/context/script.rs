@@ -72,4 +72,13 @@ impl Object for RuleContext {
         let names = Record::fields(self).iter().copied();
         names.chain(["settings"]).map(str::to_owned).collect()
     }
+
+    fn methods(&self) -> &[&'static str] {
+        Record::verbs(self)
+    }
+
+    fn call(&self, name: &str, arguments: &[Value]) -> Result<Value, String> {
+        self.invoke(name, arguments)
+            .unwrap_or_else(|| Err(format!("there is no `{name}`")))
+    }
 }

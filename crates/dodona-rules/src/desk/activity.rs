@@ -41,7 +41,7 @@ pub(super) async fn count(
     let first = days.first().cloned().unwrap_or_default();
     let live = &desk.live;
     let user = ctx.principal.user.to_string();
-    let counted = live.log.firings_by_day(&live.book, user, first).await?;
+    let counted = live.log.firings_by_day(user, first).await?;
     let mut rules: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for (rule, day, times) in counted {
         if let Ok(place) = days.binary_search(&day) {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Desk;
-use super::own::{OwnFile, WriteError, WriteScope};
+use super::own::{OwnFile, Scripts, WriteError, WriteScope};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct DeleteParams {
@@ -39,6 +39,7 @@ pub(super) async fn delete(
     let path = file.shown();
     let label = desk.label_of(ctx, &path).await;
     file.remove()?;
+    file.trust(desk, ctx, None, &Scripts::new()).await?;
     let rules = desk.rules(ctx).await;
     let mut left = rules.library.rules.rules().iter();
     let instead = left.find(|rule| Some(&rule.label) == label.as_ref());

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dodona_plugin::{CallCtx, CallError, ErrorCode};
+use dodona_plugin::{CallCtx, CallError, ErrorCode, WrittenFiles, content_hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,7 +17,7 @@ use super::source::version;
 use crate::Problem;
 use crate::compile::{CompiledRule, Origin};
 use crate::identity::Scope;
-use crate::load::{load_text, relative, script_below};
+use crate::load::{load_text, relative, script_below, script_path};
 
 /// Texts of scripts, by the paths by which rules name them.
 pub(super) type Scripts = BTreeMap<String, String>;
@@ -67,6 +67,8 @@ pub(super) enum WriteError {
     Changed { file: String },
     #[error("`{file}` could not be saved: {source}")]
     Io { file: String, source: io::Error },
+    #[error("the file is saved, and could not be trusted: {}", .0.message)]
+    Trust(CallError),
     #[error("the rule is renamed, and could not be switched off again: {}", .0.message)]
     Switch(CallError),
 }
@@ -90,7 +92,7 @@ impl From<WriteError> for CallError {
                 Self::plugin("rules.changed", message).hint("read it again and repeat your change")
             }
             WriteError::Io { .. } => Self::new(ErrorCode::Storage, message),
-            WriteError::Switch(error) => error,
+            WriteError::Switch(error) | WriteError::Trust(error) => error,
         }
     }
 }
@@ -220,6 +222,41 @@ impl OwnFile {
             .map_err(|source| self.failed(source))
     }
 
+    /// Trusts what was just saved: in a project, writing a rule through Dodona is the act of
+    /// trusting it. `text` is `None` for a deleted file.
+    pub(super) async fn trust(
+        &self,
+        desk: &Desk,
+        ctx: &CallCtx,
+        text: Option<&str>,
+        scripts: &Scripts,
+    ) -> Result<(), WriteError> {
+        let Some(project) = ctx.project.as_ref() else {
+            return Ok(());
+        };
+        if self.scope == WriteScope::User {
+            return Ok(());
+        }
+        let base = project.root.join(".dodona");
+        let mut written = WrittenFiles::new();
+        let mut add = |path: &Path, text: Option<&str>| {
+            let below = path.strip_prefix(&base).ok().and_then(Path::to_str);
+            if let Some(below) = below {
+                let hash = text.map(|text| content_hash(text.as_bytes()));
+                written.insert(below.to_owned(), hash);
+            }
+        };
+        add(&self.path, text);
+        for (script, text) in scripts {
+            if let Ok(path) = script_path(self.directory(), script) {
+                add(&path, Some(text));
+            }
+        }
+        let host = &desk.live.host;
+        let trusted = host.trust_written(&project.root, &ctx.principal.user, written);
+        trusted.await.map_err(WriteError::Trust)
+    }
+
     /// Takes the file away; of a link, the link.
     pub(super) fn remove(&self) -> Result<(), WriteError> {
         fs::remove_file(&self.path).map_err(|source| self.failed(source))
@@ -235,7 +272,7 @@ impl OwnFile {
         version(text, &self.scripts(text))
     }
 
-    fn scripts(&self, text: &str) -> Scripts {
+    pub(super) fn scripts(&self, text: &str) -> Scripts {
         self.rule_file().scripts(&self.shown(), text)
     }
 

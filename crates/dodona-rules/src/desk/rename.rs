@@ -42,8 +42,11 @@ pub(super) async fn rename(
     let rule = new.would_be(&text, &none)?.label.clone();
     desk.must_be_free(ctx, &rule).await?;
     new.save(&text, &none)?;
+    new.trust(desk, ctx, Some(&text), &new.scripts(&text))
+        .await?;
     if !stays {
         old.remove()?;
+        old.trust(desk, ctx, None, &none).await?;
     }
     if let Some(before) = before {
         carry_switch(desk, ctx, &before, &rule).await?;

@@ -35,6 +35,13 @@ pub(super) async fn write(desk: &Desk, ctx: &CallCtx, p: WriteParams) -> Result<
     file.must_be_seen(&p.scripts, &seen)?;
     let rule = file.would_be(&p.text, &p.scripts)?;
     file.save(&p.text, &p.scripts)?;
+    // A script that the caller has neither sent nor read keeps the trust it has.
+    let mut scripts = file.scripts(&p.text);
+    scripts.retain(|script, text| {
+        let known = p.scripts.get(script).or_else(|| seen.get(script));
+        known == Some(text)
+    });
+    file.trust(desk, ctx, Some(&p.text), &scripts).await?;
     Ok(Saved {
         rule: rule.label.clone(),
         version: file.version(&p.text),

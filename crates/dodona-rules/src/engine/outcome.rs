@@ -22,6 +22,9 @@ pub struct Outcome {
     /// What kept it from acting although its condition holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<Suppressed>,
+    /// Whether a notification was dropped because the project's rules sent too many.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
 }
 
 impl Outcome {
@@ -31,6 +34,27 @@ impl Outcome {
             error: Some(Box::new(error)),
             ..Self::default()
         }
+    }
+}
+
+impl Outcome {
+    /// Leaves only decisions to deny or to ask: all that covers calls outside of a query.
+    pub(crate) fn keep_refusals(&mut self) {
+        let is_refusal = |decision: &&Decision| {
+            matches!(
+                decision,
+                Decision::Deny { .. } | Decision::RequireApproval { .. }
+            )
+        };
+        if self.decisions.iter().all(|decision| is_refusal(&decision)) {
+            return;
+        }
+        let mut kept = Decisions::default();
+        for decision in self.decisions.iter().filter(is_refusal) {
+            kept.push(decision.clone());
+        }
+        self.fired &= !kept.is_empty();
+        self.decisions = kept;
     }
 }
 

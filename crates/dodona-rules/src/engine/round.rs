@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dodona_expr::Run;
+use dodona_proto::Surface;
 use dodona_script::{Engine, Script, Session};
 use dodona_template::Memo;
 
@@ -15,8 +16,9 @@ use crate::compile::CompiledRule;
 use crate::context::RuleContext;
 use crate::load::{Entry, TriggerRules};
 
-/// How long the scripts of one event may take together. Beyond it the rest is not asked, which is
-/// a failure of theirs: whoever waits for the event has waited long enough.
+/// How long the scripts of one namespace (the user's rules, a plugin's, the project's) may take at
+/// one event. The rest of that namespace is then not run, which is a failure of those rules. No
+/// namespace can use up the time of another.
 const SCRIPTS_TIME: Duration = Duration::from_secs(2);
 
 /// For how many answers room is made at once: many rules may be asked, few of them fire.
@@ -60,6 +62,10 @@ struct Asking<'r> {
     answers: Vec<Answer>,
     began: Instant,
     in_scripts: Duration,
+    /// For each plugin, how long its scripts took.
+    script_times: Vec<Duration>,
+    /// The surface of a call outside of a query.
+    outside: Option<Surface>,
     /// Which of the answers are those of scripts, and how long each took.
     of_scripts: Vec<(usize, Duration)>,
 }
@@ -78,6 +84,8 @@ impl Round<'_> {
             round: self,
             sessions: runs.iter().map(|_| None).collect(),
             memos: runs.iter().map(|_| Memo::new()).collect(),
+            script_times: vec![Duration::ZERO; runs.len()],
+            outside: self.outside(),
             runs,
             answers: Vec::with_capacity(open.len().min(ROOM)),
             began: Instant::now(),
@@ -86,6 +94,12 @@ impl Round<'_> {
         };
         open.in_order(|place| asking.ask(&self.rules.entries()[place]));
         asking.finish()
+    }
+
+    /// The surface, if the event is a call of a tool outside of a query.
+    fn outside(&self) -> Option<Surface> {
+        let context = self.contexts.first()?;
+        context.facts().outside_surface()
     }
 
     /// Whether a rule whose condition holds may act.
@@ -112,6 +126,11 @@ impl Round<'_> {
 
 impl Asking<'_> {
     fn ask(&mut self, entry: &Entry) {
+        if let Some(surface) = self.outside
+            && !entry.rule.covers_outside(surface)
+        {
+            return;
+        }
         let script = entry.script.as_ref();
         if let Some(script) = script.filter(|_| !entry.is_told) {
             return self.ask_script(entry, script);
@@ -144,24 +163,20 @@ impl Asking<'_> {
             return;
         }
         let began = Instant::now();
-        let matched = self.script(entry.plugin, script, began);
+        let matched = self.script(entry.plugin, script);
         let answered = self.answers.len();
         if matched != Ok(Matched::No) {
             self.answer(entry, matched);
         }
         let elapsed = began.elapsed();
         self.in_scripts += elapsed;
+        self.script_times[entry.plugin] += elapsed;
         let new = answered..self.answers.len();
         self.of_scripts.extend(new.map(|answer| (answer, elapsed)));
     }
 
-    fn script(
-        &mut self,
-        plugin: usize,
-        script: &Script,
-        now: Instant,
-    ) -> Result<Matched, EvalError> {
-        if now.duration_since(self.began) > SCRIPTS_TIME {
+    fn script(&mut self, plugin: usize, script: &Script) -> Result<Matched, EvalError> {
+        if self.script_times[plugin] > SCRIPTS_TIME {
             return Err(failed(format!(
                 "it was not run: the scripts before it took longer than {SCRIPTS_TIME:?}"
             )));
@@ -188,6 +203,9 @@ impl Asking<'_> {
                 Ok(()) => {
                     let memo = &mut self.memos[entry.plugin];
                     act_with(&entry.rule, context, matched, memo, outcome);
+                    if self.outside.is_some() && entry.rule.rule.surfaces.is_empty() {
+                        outcome.keep_refusals();
+                    }
                 }
                 Err(suppressed) => outcome.suppressed = Some(suppressed),
             },

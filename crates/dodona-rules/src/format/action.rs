@@ -11,6 +11,7 @@ use super::trigger::Trigger;
 const TRIGGERED: &str = "Rule triggered";
 
 /// One action. In a file its texts are templates; from a script they are what they are.
+#[doc(alias = "RuleAction")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
@@ -70,6 +71,7 @@ pub(super) fn triggered() -> String {
 }
 
 /// The type of an action.
+#[doc(alias = "ActionType")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {

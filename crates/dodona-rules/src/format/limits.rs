@@ -6,6 +6,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::action::{Action, ActionKind};
+
 /// The longest cooldown.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -60,6 +62,22 @@ pub enum OnError {
     Open,
     /// It is denied.
     Closed,
+}
+
+impl OnError {
+    /// `closed` for a rule that refuses calls or asks a person, `open` for any other.
+    pub fn default_for(actions: &[Action]) -> Self {
+        let is_gate = |action: &Action| {
+            matches!(
+                action.kind(),
+                ActionKind::Deny | ActionKind::RequireApproval
+            )
+        };
+        match actions.iter().any(is_gate) {
+            true => Self::Closed,
+            false => Self::Open,
+        }
+    }
 }
 
 impl Cooldown {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use dodona_plugin::reading::{Reading, nearest, table_to_json};
-use dodona_proto::{PluginName, RULE_TRIGGERS};
+use dodona_proto::{PluginName, RULE_TRIGGERS, Surface};
 use semver::Version;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -32,6 +32,16 @@ const HEAD: &[&str] = &[
     "enabled",
     "core",
     "plugin_id",
+    "surfaces",
+];
+
+/// Where calls come from.
+const SURFACES: &[(&str, Surface)] = &[
+    ("cli", Surface::Cli),
+    ("rpc", Surface::Rpc),
+    ("web", Surface::Web),
+    ("mcp", Surface::Mcp),
+    ("internal", Surface::Internal),
 ];
 
 /// Reads a rule; `path` is where the text comes from. Without a rule there is at least one error
@@ -53,9 +63,19 @@ fn rule<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>) -> Option<Rule> {
     let condition = condition(reading, whole, &mut spots);
     let trigger = head.as_ref().map(|head| head.trigger);
     let actions = actions::read(reading, whole, trigger, &mut spots);
-    let limits = limits(reading, whole, trigger);
+    let limits = limits(reading, whole, trigger, OnError::default_for(&actions));
     let tests = tests(reading, whole);
     let head = head?;
+    if let Some(span) = head.surfaces_span.clone() {
+        if !head.trigger.is_of_tools() {
+            let message =
+                "`surfaces` is for `on_tool_call`, `on_tool_complete` and `on_tool_failure`";
+            reading.fault(span, message);
+        } else if OnError::default_for(&actions) == OnError::Closed {
+            let message = "`deny` and `require_approval` apply to calls from every surface";
+            reading.fault_with(span, message, "remove `surfaces`");
+        }
+    }
     Some(Rule {
         id: head.id,
         name: head.name,
@@ -66,6 +86,7 @@ fn rule<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>) -> Option<Rule> {
         enabled: head.enabled,
         core: head.core,
         plugin_id: head.plugin_id,
+        surfaces: head.surfaces,
         condition: condition?,
         actions,
         limits,
@@ -85,6 +106,8 @@ struct Head {
     enabled: bool,
     core: bool,
     plugin_id: Option<PluginName>,
+    surfaces: Vec<Surface>,
+    surfaces_span: Option<Range<usize>>,
 }
 
 fn head<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, spots: &mut Spots) -> Option<Head> {
@@ -113,8 +136,13 @@ fn head<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, spots: &mut Spots) -
         spots.plugin_id = spot(reading, found.span());
         plugin(reading, found)
     });
+    let surfaces = part(table, "surfaces");
+    let surfaces_span = surfaces.map(Spanned::span);
+    let surfaces = surfaces.map(|found| surfaces_of(reading, found));
     let (id, trigger) = (id?, trigger?);
     Some(Head {
+        surfaces: surfaces.unwrap_or_default(),
+        surfaces_span,
         name: name.unwrap_or_else(|| id.clone()),
         id,
         description: description.unwrap_or_default(),
@@ -125,6 +153,16 @@ fn head<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, spots: &mut Spots) -
         core: core.unwrap_or(false),
         plugin_id,
     })
+}
+
+fn surfaces_of(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Vec<Surface> {
+    let Some(list) = found.get_ref().as_array() else {
+        reading.expected("surfaces", "a list such as `[\"cli\", \"rpc\"]`", found);
+        return Vec::new();
+    };
+    list.iter()
+        .filter_map(|one| word(reading, "surfaces", one, SURFACES))
+        .collect()
 }
 
 fn id(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<String> {
@@ -228,8 +266,16 @@ fn condition<'t>(
     }
 }
 
-fn limits<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, trigger: Option<Trigger>) -> Limits {
-    let mut limits = Limits::default();
+fn limits<'t>(
+    reading: &mut Reading<'t>,
+    whole: &DeTable<'t>,
+    trigger: Option<Trigger>,
+    on_error: OnError,
+) -> Limits {
+    let mut limits = Limits {
+        on_error,
+        ..Limits::default()
+    };
     let Some(found) = part(whole, "limits") else {
         return limits;
     };
@@ -252,7 +298,7 @@ fn limits<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, trigger: Option<Tr
     if let Some(found) = part(table, "on_error") {
         let known = [("open", OnError::Open), ("closed", OnError::Closed)];
         let said = word(reading, "on_error", found, &known);
-        limits.on_error = said.unwrap_or_default();
+        limits.on_error = said.unwrap_or(on_error);
         if trigger.is_some_and(|trigger| trigger != Trigger::OnToolCall) {
             let message = "`on_error` says what becomes of a call, and is for `on_tool_call` only";
             reading.fault(found.span(), message);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dodona_proto::PluginName;
+use dodona_proto::{PluginName, Surface};
 use semver::Version;
 use serde::Serialize;
 
@@ -35,6 +35,9 @@ pub struct Rule {
     pub core: bool,
     /// Whose it is, where the file says.
     pub plugin_id: Option<PluginName>,
+    /// From which surfaces it also covers calls of tools that are made outside of a query.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub surfaces: Vec<Surface>,
     /// When it fires.
     pub condition: Condition,
     /// What it does then, in this order; at least one.

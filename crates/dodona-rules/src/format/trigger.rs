@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The moment at which a rule is asked.
+#[doc(alias = "HookPoint")]
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -31,6 +32,14 @@ pub enum Trigger {
 }
 
 impl Trigger {
+    /// Whether it is about a call of a tool.
+    pub fn is_of_tools(self) -> bool {
+        matches!(
+            self,
+            Self::OnToolCall | Self::OnToolComplete | Self::OnToolFailure
+        )
+    }
+
     /// All of them, in the order of [`RULE_TRIGGERS`].
     pub const ALL: [Self; 7] = [
         Self::OnQueryStart,

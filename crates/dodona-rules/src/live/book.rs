@@ -10,7 +10,8 @@ use dodona_plugin::RuleHost;
 use dodona_proto::ProjectId;
 
 use crate::context::empty;
-use crate::load::{Library, Places, ProjectRules, Scanner, Sets};
+use crate::load::{Library, Places, ProjectPlace, ProjectRules, Scanner, Sets};
+use crate::settings::SettingsState;
 
 /// How often files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -18,6 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// The rules in use. An event takes one set and keeps it to its end; a change makes another.
 pub(crate) struct Rulebook {
     user: Option<PathBuf>,
+    /// The user's `config.toml`.
+    config: Option<PathBuf>,
     host: Arc<dyn RuleHost>,
     sets: ArcSwapOption<Sets>,
     /// Held while files are read.
@@ -31,13 +34,23 @@ struct Shelf {
 }
 
 impl Rulebook {
-    /// Rules of the program, of plugins, of projects and, with a directory, of the user.
-    pub(crate) fn new(user: Option<PathBuf>, host: Arc<dyn RuleHost>) -> Arc<Self> {
+    /// Rules of the program, of plugins, of projects and, with a directory, of the user. The last
+    /// valid version of each file is stored in `versions`.
+    pub(crate) fn new(
+        (user, config): (Option<PathBuf>, Option<PathBuf>),
+        versions: PathBuf,
+        host: Arc<dyn RuleHost>,
+    ) -> Arc<Self> {
+        let shelf = Shelf {
+            scanner: Scanner::storing_in(versions),
+            projects: BTreeMap::new(),
+        };
         Arc::new(Self {
             user,
+            config,
             host,
             sets: ArcSwapOption::empty(),
-            shelf: Arc::default(),
+            shelf: Arc::new(Mutex::new(shelf)),
         })
     }
 
@@ -50,8 +63,13 @@ impl Rulebook {
         // One that is not registered has no directory to look into.
         let known = self.known(project).or_else(|| self.known(None));
         known.unwrap_or_else(|| ProjectRules {
-            library: Arc::new(Library::default()),
+            library: Arc::new(Library {
+                unreadable: Some("reading the rules failed; see the server's log".to_owned()),
+                ..Library::default()
+            }),
+            user_settings: empty(),
             settings: empty(),
+            settings_state: SettingsState::Absent,
         })
     }
 
@@ -62,19 +80,11 @@ impl Rulebook {
             Some(project) => sets.projects.get(project).cloned(),
             None => Some(ProjectRules {
                 library: Arc::clone(&sets.base),
+                user_settings: Arc::clone(&sets.user_settings),
                 settings: empty(),
+                settings_state: SettingsState::Absent,
             }),
         }
-    }
-
-    /// Every set in use.
-    pub(crate) fn libraries(&self) -> Vec<Arc<Library>> {
-        let sets = self.sets.load();
-        let sets = sets.as_ref();
-        let projects = sets.iter().flat_map(|sets| sets.projects.values());
-        let base = sets.iter().map(|sets| Arc::clone(&sets.base));
-        base.chain(projects.map(|rules| Arc::clone(&rules.library)))
-            .collect()
     }
 
     /// Looks at all files, and at a project's for the first time. Returns once what was found is
@@ -95,13 +105,30 @@ impl Rulebook {
         {
             shelf.projects.insert(project, root);
         }
+        let projects = shelf.projects.iter().map(|(id, root)| {
+            let place = ProjectPlace {
+                root: root.clone(),
+                trust: self.host.rule_trust(root),
+            };
+            (id.clone(), place)
+        });
         let places = Places {
             user: self.user.clone(),
+            config: self.config.clone(),
             plugins: self.host.sources(),
-            projects: shelf.projects.clone(),
+            projects: projects.collect(),
         };
         if let Some(sets) = shelf.scanner.scan(&places) {
             self.sets.store(Some(Arc::new(sets)));
+        }
+    }
+
+    /// Looks again if any rules are in use. Waits for a look that has begun: that one may have read
+    /// what is no longer true.
+    pub(super) fn look_if_used(&self) {
+        drop(self.shelf.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.sets.load().is_some() {
+            self.look_now(None);
         }
     }
 

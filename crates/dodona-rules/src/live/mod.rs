@@ -3,8 +3,10 @@
 mod book;
 mod decided;
 mod hooks;
+mod link;
 mod run;
 
 pub(crate) use book::Rulebook;
 pub(crate) use hooks::hooks;
+pub(crate) use link::EngineLink;
 pub(crate) use run::{DECIDED, Live, Whose};

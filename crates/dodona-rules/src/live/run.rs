@@ -11,11 +11,13 @@ use serde_json::{Value, json};
 
 use super::book::Rulebook;
 use super::decided::Decided;
+use crate::compile::project_rules;
 use crate::context::{Facts, Occurrence, RuleContext};
 use crate::engine::{Answer, Decision, EvalError, Limiter, Outcome, Round, Stage};
 use crate::format::Trigger;
-use crate::load::{Library, TriggerRules};
+use crate::load::{Library, ProjectRules, TriggerRules};
 use crate::log::Log;
+use crate::settings;
 
 /// How many virtual machines for scripts are kept.
 const MACHINES: usize = 4;
@@ -70,11 +72,18 @@ impl Live {
     pub(crate) async fn run(self: &Arc<Self>, whose: Whose, occurrence: Occurrence) -> Decided {
         let project = self.book.of(whose.project.as_ref()).await;
         let Occurrence { trigger, mut facts } = occurrence;
+        if let Some(why) = &project.library.unreadable
+            && trigger == Trigger::OnToolCall
+        {
+            return Decided::refusing(format!(
+                "no tool runs because the rules cannot be read: {why}"
+            ));
+        }
         let is_asked = !project.library.rules.at(trigger).is_empty();
         if is_asked {
             self.recall(&project.library).await;
-            facts.user.settings = Arc::new(Value::Object(self.host.choices(&whose.user)));
-            facts.project.settings = project.settings;
+            facts.user.settings = self.user_settings(&whose.user, &project);
+            facts.project.settings = Arc::clone(&project.settings);
         }
         let facts = Arc::new(facts);
         let decided = match is_asked {
@@ -85,6 +94,18 @@ impl Live {
             self.limiter.session_ended(&facts);
         }
         decided
+    }
+
+    /// The settings of a user as rules see them: `[settings]` of `config.toml`, and what the user
+    /// set for plugins under `plugins`. A project adds nothing to them.
+    pub(crate) fn user_settings(&self, user: &UserId, rules: &ProjectRules) -> Arc<Value> {
+        let choices = self.host.choices(user);
+        if choices.is_empty() {
+            return Arc::clone(&rules.user_settings);
+        }
+        let mut settings = rules.user_settings.as_object().cloned().unwrap_or_default();
+        settings.insert(settings::PLUGINS.to_owned(), Value::Object(choices));
+        Arc::new(Value::Object(settings))
     }
 
     /// Finds out, once, when rules that wait fired in an earlier process.
@@ -113,7 +134,8 @@ impl Live {
     ) -> Decided {
         let rules = library.rules.at(trigger);
         let off = self.host.disabled(&whose.user);
-        rules.count_round(&off);
+        self.log.remember(library);
+        rules.count_round(whose, &off, facts.outside_surface());
         // Events of tools that run side by side must not count from the same number.
         let changing = rules.sets_state().then(|| self.lock(whose));
         let _changing = match &changing {
@@ -122,12 +144,12 @@ impl Live {
         };
         let mut answers = match self.contexts(whose, rules, facts).await {
             Ok(contexts) => self.ask(trigger, library, contexts, off).await,
-            Err(error) => all_failed(rules, &error),
+            Err(error) => all_failed(rules, &format!("the state cannot be read: {error}")),
         };
         let mut decided = Decided::default();
         for answer in &mut answers {
             self.keep_state(whose, answer).await;
-            decided.add(answer);
+            decided.add(whose.project.as_ref(), answer);
         }
         if !answers.is_empty() {
             self.journal(whose, trigger, facts, &answers).await;
@@ -143,7 +165,11 @@ impl Live {
         rules: &TriggerRules,
         facts: &Arc<Facts>,
     ) -> Result<Vec<RuleContext>, CallError> {
-        let base = RuleContext::new(Arc::clone(facts));
+        let mut base = RuleContext::new(Arc::clone(facts));
+        if whose.project.is_some() && rules.reads_project_state() {
+            let state = self.host.state(&whose.owner(&project_rules())).await?;
+            base = base.with_project_state(state.values);
+        }
         let mut contexts = Vec::new();
         for plugin in rules.plugin_names() {
             let state = self.host.state(&whose.owner(plugin)).await?;
@@ -168,8 +194,9 @@ impl Live {
         let (live, library) = (Arc::clone(self), Arc::clone(library));
         let work = move || live.ask_now(library.rules.at(trigger), &contexts, &off);
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
-            tracing::error!(%trigger, "asking rules panicked");
-            Vec::new()
+            tracing::error!(%trigger, "evaluating rules panicked");
+            // Not an empty list: a `deny` that was not evaluated must deny.
+            all_failed(rules, "the evaluation panicked")
         })
     }
 
@@ -191,7 +218,7 @@ impl Live {
 
     /// Keeps what a rule sets. It is stored before the event goes on.
     async fn keep_state(&self, whose: &Whose, answer: &mut Answer) {
-        let owner = whose.owner(&answer.rule.key.plugin);
+        let owner = whose.owner(&answer.rule.namespace);
         let mut failed = None;
         for (index, decision) in answer.outcome.decisions.iter().enumerate() {
             let Decision::Effect(Effect::SetState { key, value }) = decision else {
@@ -279,13 +306,13 @@ impl Whose {
     }
 }
 
-/// Nobody can be asked without what the rules remember.
-fn all_failed(rules: &TriggerRules, error: &CallError) -> Vec<Answer> {
+/// No rule could be evaluated.
+fn all_failed(rules: &TriggerRules, why: &str) -> Vec<Answer> {
     let failed = |rule: &Arc<crate::CompiledRule>| Answer {
         rule: Arc::clone(rule),
         outcome: Outcome::failed(EvalError {
             stage: Stage::Condition,
-            message: format!("the state cannot be read: {error}"),
+            message: why.to_owned(),
         }),
         elapsed: std::time::Duration::ZERO,
     };

@@ -1,12 +1,16 @@
 //! One file.
 
-use std::fs::File;
+use std::cell::RefCell;
+use std::fmt;
+use std::fs::{File, Metadata};
 use std::io::Read;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use dodona_plugin::reading;
+use dodona_plugin::{RuleTrust, content_hash, reading};
 use dodona_script::Script;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::Problem;
 use crate::compile::{CompiledRule, Origin, ScriptSource};
@@ -25,6 +29,70 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// The script that it names, whether or not that can be used.
     pub script: Option<String>,
+    /// The texts that were read: the file, then its script.
+    pub texts: Arc<Vec<SourceText>>,
+    /// Why the rule is not evaluated although it is valid.
+    pub inactive: Option<Inactive>,
+}
+
+/// A text that a rule was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceText {
+    /// The file.
+    pub path: PathBuf,
+    /// Its content.
+    pub text: String,
+    /// The hash of the content, by which it is trusted.
+    pub hash: String,
+}
+
+impl SourceText {
+    /// The text of a file.
+    pub fn new(path: PathBuf, text: String) -> Self {
+        let hash = content_hash(text.as_bytes());
+        Self { path, text, hash }
+    }
+}
+
+impl Loaded {
+    /// Whether everything that the rule was read from is trusted. Paths in `trust` are relative to
+    /// `base`.
+    pub(crate) fn is_trusted(&self, base: &Path, trust: &RuleTrust) -> bool {
+        *trust == RuleTrust::Followed
+            || self.texts.iter().all(|source| {
+                let path = source.path.strip_prefix(base).ok().and_then(Path::to_str);
+                path.is_some_and(|path| trust.covers(path, &source.hash))
+            })
+    }
+}
+
+/// Why a valid rule is not evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Inactive {
+    /// The project that the rule belongs to is not trusted.
+    ProjectNotTrusted,
+    /// The rule or its script has changed since the project was trusted.
+    ChangedSinceTrusted,
+}
+
+impl Inactive {
+    /// For a rule of a project with this trust.
+    pub(crate) fn under(trust: &RuleTrust) -> Self {
+        match trust {
+            RuleTrust::Untrusted => Self::ProjectNotTrusted,
+            RuleTrust::Pinned(_) | RuleTrust::Followed => Self::ChangedSinceTrusted,
+        }
+    }
+}
+
+impl fmt::Display for Inactive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ProjectNotTrusted => "project not trusted",
+            Self::ChangedSinceTrusted => "changed since the project was trusted",
+        })
+    }
 }
 
 /// Loads a rule from its text.
@@ -46,13 +114,20 @@ pub fn load_text(origin: Origin, text: &str, scripts: &ScriptSource<'_>) -> Load
         rule: compiled.map(Arc::new),
         problems,
         script,
+        ..Loaded::default()
     }
 }
 
 /// Loads a rule from its file. Scripts are found below the file's directory.
 pub fn load_file(path: &Path, scope: Scope) -> Loaded {
     let shown = path.display().to_string();
-    let text = match read_text(path, LARGEST) {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    // A project is foreign work: a link in it could make us read, and quote, any file.
+    let text = match scope {
+        Scope::Project => read_inside(path, directory, LARGEST),
+        _ => read_text(path, LARGEST),
+    };
+    let text = match text {
         Ok(text) => text,
         Err(why) => {
             let problem = Problem::error(reading::Problem::of_file(shown, why));
@@ -62,24 +137,98 @@ pub fn load_file(path: &Path, scope: Scope) -> Loaded {
             };
         }
     };
-    let directory = path.parent().unwrap_or(Path::new("."));
     let origin = Origin { scope, path: shown };
-    load_text(origin, &text, &|script| script_below(directory, script))
+    let read = RefCell::new(vec![SourceText::new(path.to_owned(), text.clone())]);
+    let script = |script: &str| {
+        let text = script_below(directory, script)?;
+        let path = script_path(directory, script)?;
+        read.borrow_mut().push(SourceText::new(path, text.clone()));
+        Ok(text)
+    };
+    let loaded = load_text(origin, &text, &script);
+    Loaded {
+        texts: Arc::new(read.take()),
+        ..loaded
+    }
+}
+
+/// Loads a rule from texts that were read earlier.
+pub(crate) fn load_texts(path: &Path, scope: Scope, texts: Vec<SourceText>) -> Loaded {
+    let origin = Origin {
+        scope,
+        path: path.display().to_string(),
+    };
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let script = |script: &str| {
+        let path = script_path(directory, script)?;
+        let found = texts.iter().find(|known| known.path == path);
+        let found = found.map(|known| known.text.clone());
+        found.ok_or_else(|| format!("the script `{script}` is not stored"))
+    };
+    let text = texts.iter().find(|known| known.path == path);
+    let text = text.map(|known| known.text.clone()).unwrap_or_default();
+    let loaded = load_text(origin, &text, &script);
+    Loaded {
+        texts: Arc::new(texts),
+        ..loaded
+    }
+}
+
+/// The text of a file that really is in this directory, which must not be a link itself, nor its
+/// parent.
+pub(crate) fn read_inside(path: &Path, directory: &Path, largest: usize) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+    for place in [directory.parent(), Some(directory), Some(path)] {
+        let Some(place) = place else { continue };
+        let found = place.symlink_metadata().map_err(failed)?;
+        if found.is_symlink() {
+            let name = place.file_name().unwrap_or_default().to_string_lossy();
+            return Err(format!(
+                "`{name}` is a symbolic link; a project's files must be inside the project"
+            ));
+        }
+    }
+    let before = path.symlink_metadata().map_err(failed)?;
+    if !before.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let file = File::open(path).map_err(failed)?;
+    // Compared after opening: the file may have been replaced by a link in the meantime.
+    if !is_same(&before, &file.metadata().map_err(failed)?) {
+        return Err("it was replaced while it was being read".to_owned());
+    }
+    text_of(file, largest)
+}
+
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    one.file_type() == other.file_type() && one.len() == other.len()
 }
 
 /// The text of a file that is one, is not too large and is UTF-8.
 pub(crate) fn read_text(path: &Path, largest: usize) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
-    let metadata = path.metadata().map_err(failed)?;
-    if !metadata.is_file() {
+    // Before it is opened: opening a named pipe waits for a writer.
+    if !path.metadata().map_err(failed)?.is_file() {
         return Err("it is no file".to_owned());
     }
+    text_of(File::open(path).map_err(failed)?, largest)
+}
+
+fn text_of(file: File, largest: usize) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+    let metadata = file.metadata().map_err(failed)?;
     let too_large = |bytes: u64| format!("it has {bytes} bytes; {largest} are allowed");
     if metadata.len() > largest as u64 {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
     // It may have grown since.
     let read = file.take(largest as u64 + 1).read_to_end(&mut bytes);
     read.map_err(failed)?;
@@ -108,6 +257,13 @@ pub(crate) fn script_below(directory: &Path, script: &str) -> Result<String, Str
         return Err(outside(script));
     }
     read_text(&found, Script::SOURCE_BYTES).map_err(|why| format!("the script `{script}`: {why}"))
+}
+
+/// Where a script is that a rule in this directory names, without `.` in the path.
+pub(crate) fn script_path(directory: &Path, script: &str) -> Result<PathBuf, String> {
+    let parts = relative(script)?.components();
+    let down = parts.filter(|part| matches!(part, Component::Normal(_)));
+    Ok(directory.join(down.collect::<PathBuf>()))
 }
 
 /// A path that goes down only.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dodona_plugin::reading;
 
 use super::file::Loaded;
+use super::set::PlacedRule;
 use crate::Problem;
 use crate::compile::CompiledRule;
 use crate::identity::{RuleKey, Scope};
@@ -17,26 +18,32 @@ pub struct Layers {
     pub bundled: Vec<Loaded>,
     /// The user's own: they replace bundled ones, but for core ones.
     pub user: Vec<Loaded>,
-    /// Of plugins.
+    /// Of the user's plugins.
     pub plugins: Vec<Loaded>,
+    /// Of the project's plugins.
+    pub project_plugins: Vec<Loaded>,
     /// Of a project: it may add rules and replace none.
     pub project: Vec<Loaded>,
 }
 
 /// Decides which rules count. What does not is said.
-pub fn merge(layers: Layers) -> (Vec<Arc<CompiledRule>>, Vec<Problem>) {
+pub fn merge(layers: Layers) -> (Vec<PlacedRule>, Vec<Problem>) {
     let mut merging = Merging::default();
     merging.layer(layers.bundled, stays);
     merging.layer(layers.user, yields_to_user);
     merging.layer(layers.plugins, stays);
+    merging.is_of_project = true;
+    merging.layer(layers.project_plugins, stays);
     merging.layer(layers.project, stays);
     (merging.rules.into_values().collect(), merging.problems)
 }
 
 #[derive(Default)]
 struct Merging {
-    rules: BTreeMap<RuleKey, Arc<CompiledRule>>,
+    rules: BTreeMap<RuleKey, PlacedRule>,
     problems: Vec<Problem>,
+    /// Whether the layers from here on are a project's.
+    is_of_project: bool,
 }
 
 /// Why a rule with the same name does not take its place.
@@ -59,13 +66,19 @@ fn yields_to_user(known: &CompiledRule) -> Option<String> {
 
 impl Merging {
     fn layer(&mut self, loaded: Vec<Loaded>, stays: fn(&CompiledRule) -> Option<String>) {
-        for Loaded { rule, problems, .. } in loaded {
-            self.problems.extend(problems);
-            let Some(rule) = rule else { continue };
-            let why = self.rules.get(&rule.key).and_then(|known| stays(known));
+        for loaded in loaded {
+            self.problems.extend(loaded.problems);
+            let Some(rule) = loaded.rule else { continue };
+            let known = self.rules.get(&rule.key);
+            let why = known.and_then(|known| stays(&known.rule));
             match why {
                 None => {
-                    self.rules.insert(rule.key.clone(), rule);
+                    let placed = PlacedRule {
+                        is_of_project: self.is_of_project,
+                        inactive: loaded.inactive,
+                        rule: Arc::clone(&rule),
+                    };
+                    self.rules.insert(rule.key.clone(), placed);
                 }
                 Some(why) => self.problems.push(double(&rule, why)),
             }

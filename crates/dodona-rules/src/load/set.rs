@@ -2,22 +2,38 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use dodona_expr::{Expr, ExprSet};
-use dodona_proto::PluginName;
+use dodona_proto::{PluginName, Surface};
 use dodona_script::Script;
 use jiff::Timestamp;
 
 use crate::compile::CompiledRule;
 use crate::format::{ActionKind, Trigger};
-use crate::identity::RuleKey;
+use crate::identity::{RuleKey, Scope};
+use crate::live::Whose;
+use crate::load::Inactive;
+use crate::load::rounds::Rounds;
+use crate::reads::Reads;
 
 /// Rules, indexed by trigger. It never changes: another set takes its place.
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Arc<CompiledRule>>,
     triggers: [TriggerRules; 7],
+    /// Rules that are not evaluated, by label.
+    inactive: HashMap<String, Inactive>,
+}
+
+/// A rule with its place in the order of evaluation.
+#[derive(Debug, Clone)]
+pub struct PlacedRule {
+    /// The rule.
+    pub rule: Arc<CompiledRule>,
+    /// Whether a project provides it: then it is evaluated after all that a project does not.
+    pub is_of_project: bool,
+    /// Why it is not evaluated.
+    pub inactive: Option<Inactive>,
 }
 
 /// The rules of one trigger.
@@ -33,15 +49,19 @@ pub struct TriggerRules {
     always: Vec<usize>,
     has_scripts: bool,
     sets_state: bool,
+    reads_project_state: bool,
     rounds: Rounds,
 }
 
-/// How often the rules were asked, since somebody took note of it.
-#[derive(Debug, Default)]
-struct Rounds {
-    count: AtomicU64,
-    /// When they were last, in milliseconds of Unix time.
-    last: AtomicI64,
+/// How often a rule was evaluated for one owner.
+#[derive(Debug)]
+pub(crate) struct Evaluated<'r> {
+    pub(crate) whose: Whose,
+    pub(crate) rule: &'r Arc<CompiledRule>,
+    /// Whether these were tool calls outside of a query.
+    pub(crate) is_outside: bool,
+    pub(crate) times: u64,
+    pub(crate) last: Timestamp,
 }
 
 /// The conditions of one plugin's rules, which share what they have in common.
@@ -68,24 +88,60 @@ pub(crate) struct Entry {
     pub(crate) is_told: bool,
     /// Whether what it did before may keep it from acting.
     pub(crate) is_limited: bool,
-    /// How often it was left out because the user had switched it off, since somebody took note.
-    left_out: AtomicU64,
 }
 
 impl RuleSet {
     /// Puts rules in order. No two may have the same name.
-    pub fn new(mut rules: Vec<Arc<CompiledRule>>) -> Self {
-        rules.sort_by(|a, b| {
-            let order = b.rule.priority.cmp(&a.rule.priority);
-            let by_id = || (&a.rule.id, &a.key.plugin).cmp(&(&b.rule.id, &b.key.plugin));
+    pub fn new(rules: Vec<Arc<CompiledRule>>) -> Self {
+        let placed = rules.into_iter().map(|rule| PlacedRule {
+            is_of_project: rule.origin.scope == Scope::Project,
+            inactive: None,
+            rule,
+        });
+        Self::placed(placed.collect())
+    }
+
+    /// Puts rules in order: those of the program, the user and the user's plugins first, then those
+    /// of the project. Within each, by priority and then by id.
+    pub fn placed(mut placed: Vec<PlacedRule>) -> Self {
+        placed.sort_by(|a, b| {
+            let (one, other) = (&a.rule, &b.rule);
+            let order = a.is_of_project.cmp(&b.is_of_project);
+            let order = order.then_with(|| other.rule.priority.cmp(&one.rule.priority));
+            let by_id =
+                || (&one.rule.id, &one.key.plugin).cmp(&(&other.rule.id, &other.key.plugin));
             order.then_with(by_id)
         });
-        let triggers = Trigger::ALL.map(|trigger| {
-            let asked =
-                |rule: &&Arc<CompiledRule>| rule.rule.trigger == trigger && rule.rule.enabled;
-            TriggerRules::new(rules.iter().filter(asked).cloned().collect())
+        let inactive = placed.iter().filter_map(|placed| {
+            let why = placed.inactive?;
+            Some((placed.rule.label.clone(), why))
         });
-        Self { rules, triggers }
+        let inactive: HashMap<String, Inactive> = inactive.collect();
+        let rules: Vec<_> = placed.into_iter().map(|placed| placed.rule).collect();
+        let triggers = Trigger::ALL.map(|trigger| {
+            let is_evaluated = |rule: &&Arc<CompiledRule>| {
+                rule.rule.trigger == trigger
+                    && rule.rule.enabled
+                    && !inactive.contains_key(&rule.label)
+            };
+            TriggerRules::new(rules.iter().filter(is_evaluated).cloned().collect())
+        });
+        Self {
+            rules,
+            triggers,
+            inactive,
+        }
+    }
+
+    /// Why a rule is not evaluated although its file is valid and enables it.
+    pub fn inactive(&self, rule: &CompiledRule) -> Option<Inactive> {
+        self.inactive.get(&rule.label).copied()
+    }
+
+    /// The rules that may be evaluated: all but the inactive ones.
+    pub fn active(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
+        let is_active = |rule: &&Arc<CompiledRule>| self.inactive(rule).is_none();
+        self.rules.iter().filter(is_active)
     }
 
     /// Every rule, those too that are not enabled; higher priority first, ties by id.
@@ -108,13 +164,13 @@ impl TriggerRules {
     fn new(rules: Vec<Arc<CompiledRule>>) -> Self {
         let mut conditions: BTreeMap<PluginName, Vec<Expr>> = BTreeMap::new();
         for rule in &rules {
-            let expressions = conditions.entry(rule.key.plugin.clone()).or_default();
+            let expressions = conditions.entry(rule.namespace.clone()).or_default();
             expressions.extend(rule.asked_first().cloned());
         }
         let names: Vec<PluginName> = conditions.keys().cloned().collect();
         let mut counts = vec![0; names.len()];
         let entries = rules.into_iter().map(|rule| {
-            let plugin = names.iter().position(|name| *name == rule.key.plugin);
+            let plugin = names.iter().position(|name| *name == rule.namespace);
             let plugin = plugin.expect("every rule's plugin was just counted");
             let expression = rule.asked_first().map(|_| {
                 counts[plugin] += 1;
@@ -127,7 +183,6 @@ impl TriggerRules {
                 rule,
                 plugin,
                 expression,
-                left_out: AtomicU64::new(0),
             }
         });
         let entries: Vec<Entry> = entries.collect();
@@ -155,6 +210,8 @@ impl TriggerRules {
         Self {
             labels: labels.collect(),
             sets_state: entries.iter().any(sets_state),
+            reads_project_state: (entries.iter())
+                .any(|entry| entry.rule.reads.any(Reads::PROJECT_STATE)),
             rounds: Rounds::default(),
             always: always.map(|(place, _)| place).collect(),
             has_scripts: entries.iter().any(is_script),
@@ -173,7 +230,7 @@ impl TriggerRules {
         self.entries.iter().map(|entry| &entry.rule)
     }
 
-    /// The plugins whose rules are asked: for each there is a context of its own.
+    /// The [namespaces](CompiledRule::namespace) of the rules: each has a context of its own.
     pub fn plugin_names(&self) -> impl Iterator<Item = &PluginName> {
         self.plugins.iter().map(|plugin| &plugin.plugin)
     }
@@ -201,38 +258,46 @@ impl TriggerRules {
         self.sets_state
     }
 
-    /// Counts that all of them were asked but those that are off.
-    pub(crate) fn count_round(&self, off: &BTreeSet<String>) {
-        // Rules that are left out are counted first: nobody who takes the counts meanwhile finds
-        // one asked that was not.
-        for label in off {
-            let entry = self.labels.get(label).map(|place| &self.entries[*place]);
-            if let Some(entry) = entry.filter(|entry| !entry.rule.is_core) {
-                entry.left_out.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        let now = Timestamp::now().as_millisecond();
-        self.rounds.last.store(now, Ordering::Relaxed);
-        self.rounds.count.fetch_add(1, Ordering::AcqRel);
+    /// Whether one of the rules may read what the project's rules have set.
+    pub(crate) fn reads_project_state(&self) -> bool {
+        self.reads_project_state
     }
 
-    /// How often each was asked since this was called last, and when they were last.
-    pub(crate) fn take_rounds(&self) -> Vec<(&Arc<CompiledRule>, u64, Timestamp)> {
-        let last = self.rounds.last.load(Ordering::Relaxed);
-        let last = Timestamp::from_millisecond(last).unwrap_or_default();
-        let rounds = self.rounds.count.swap(0, Ordering::AcqRel);
-        if rounds == 0 {
-            return Vec::new();
+    /// Counts an event at which all enabled rules were evaluated. `outside` is the surface of a tool
+    /// call outside of a query.
+    pub(crate) fn count_round(
+        &self,
+        whose: &Whose,
+        off: &BTreeSet<String>,
+        outside: Option<Surface>,
+    ) {
+        let places = off.iter().filter_map(|label| self.labels.get(label));
+        let left_out = places.filter(|place| !self.entries[**place].rule.is_core);
+        self.rounds.count(whose, outside, left_out.copied());
+    }
+
+    /// How often each was evaluated since this was called last, by owner.
+    pub(crate) fn take_rounds(&self) -> Vec<Evaluated<'_>> {
+        let mut evaluated = Vec::new();
+        for (whose, rounds) in self.rounds.take() {
+            for round in rounds {
+                for (place, entry) in self.entries.iter().enumerate() {
+                    let is_covered = round
+                        .outside
+                        .is_none_or(|surface| entry.rule.covers_outside(surface));
+                    let times = round.evaluated(place);
+                    if is_covered && times > 0 {
+                        evaluated.push(Evaluated {
+                            whose: whose.clone(),
+                            rule: &entry.rule,
+                            is_outside: round.outside.is_some(),
+                            times,
+                            last: round.last,
+                        });
+                    }
+                }
+            }
         }
-        let asked = |entry: &Entry| {
-            let left_out = entry.left_out.load(Ordering::Relaxed).min(rounds);
-            entry.left_out.fetch_sub(left_out, Ordering::Relaxed);
-            rounds - left_out
-        };
-        let counted = self.entries.iter().map(|entry| (entry, asked(entry)));
-        let counted = counted.filter(|(_, asked)| *asked > 0);
-        counted
-            .map(|(entry, asked)| (&entry.rule, asked, last))
-            .collect()
+        evaluated
     }
 }

@@ -4,17 +4,15 @@ use dodona_plugin::CallError;
 use dodona_plugin::store::Tx;
 
 use super::write::Log;
-use crate::live::Rulebook;
 
 impl Log {
     /// How often each rule acted for a user on each day from `first` on: rule, day, times.
     pub(crate) async fn firings_by_day(
         &self,
-        book: &Rulebook,
         user: String,
         first: String,
     ) -> Result<Vec<(String, String, u64)>, CallError> {
-        self.flush(book).await;
+        self.flush().await;
         let read = move |tx: &Tx<'_>| {
             let sql = "select rule_id, substr(created_at, 1, 10), count(*)
                 from rule_execution_log

@@ -4,37 +4,83 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is counted of a rule, over all users.
+/// What is counted of a rule for one user, in one project or in all of the user's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Liveness {
-    /// How often it was asked.
-    pub evaluated: u64,
-    /// How often it acted.
-    pub fired: u64,
-    /// How often it failed.
-    pub failed: u64,
-    /// How often its limits kept it from acting.
-    pub suppressed: u64,
-    /// When it was asked last.
+    /// All events together.
+    #[serde(flatten)]
+    pub total: Counts,
+    /// Events of queries.
+    pub in_query: Counts,
+    /// Tool calls outside of a query: from the command line, RPC, the page or MCP.
+    pub outside_query: Counts,
+    /// Time of the last evaluation.
     pub last_evaluated: Option<Timestamp>,
-    /// When it acted last.
+    /// Time of the last action.
     pub last_fired: Option<Timestamp>,
-    /// When it failed last.
+    /// Time of the last failure.
     pub last_failed: Option<Timestamp>,
-    /// How.
+    /// Message of the last failure.
     pub last_error: Option<String>,
 }
 
-impl Liveness {
-    /// Adds what was counted later.
-    pub(super) fn add(&mut self, later: Self) {
+/// Numbers of evaluations and what came of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Evaluations.
+    pub evaluated: u64,
+    /// Evaluations after which the rule acted.
+    pub fired: u64,
+    /// Evaluations that failed.
+    pub failed: u64,
+    /// Evaluations after which the rule's limits kept it from acting.
+    pub suppressed: u64,
+    /// Notifications that were dropped.
+    pub dropped: u64,
+}
+
+impl Counts {
+    fn add(&mut self, later: Self) {
         self.evaluated += later.evaluated;
         self.fired += later.fired;
         self.failed += later.failed;
         self.suppressed += later.suppressed;
+        self.dropped += later.dropped;
+    }
+}
+
+/// Counts of one place, with times.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) counts: Counts,
+    pub(super) last_evaluated: Option<Timestamp>,
+    pub(super) last_fired: Option<Timestamp>,
+    pub(super) last_failed: Option<Timestamp>,
+    pub(super) last_error: Option<String>,
+}
+
+impl Tally {
+    /// Adds what was counted later.
+    pub(super) fn add(&mut self, later: Self) {
+        self.counts.add(later.counts);
         self.last_evaluated = later.last_evaluated.max(self.last_evaluated);
         self.last_fired = later.last_fired.max(self.last_fired);
         self.last_failed = later.last_failed.max(self.last_failed);
         self.last_error = later.last_error.or(self.last_error.take());
+    }
+}
+
+impl Liveness {
+    /// Adds a tally. The error of the tally that is added last counts.
+    pub(super) fn add(&mut self, tally: Tally, is_outside: bool) {
+        self.total.add(tally.counts);
+        match is_outside {
+            true => self.outside_query.add(tally.counts),
+            false => self.in_query.add(tally.counts),
+        }
+        self.last_evaluated = tally.last_evaluated.max(self.last_evaluated);
+        self.last_fired = tally.last_fired.max(self.last_fired);
+        self.last_failed = tally.last_failed.max(self.last_failed);
+        self.last_error = tally.last_error.or(self.last_error.take());
     }
 }

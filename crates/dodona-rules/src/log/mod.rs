@@ -5,12 +5,16 @@
 //! the journal.
 
 mod activity;
+mod dropped;
+mod lines;
 mod liveness;
 mod read;
 mod schema;
 mod write;
 
-pub use liveness::Liveness;
+pub use lines::{LineFilter, RuleLogLine};
+pub use liveness::{Counts, Liveness};
+pub(crate) use read::DroppedExecution;
 pub use read::{Execution, LogFilter};
 pub(crate) use schema::MIGRATIONS;
 pub(crate) use write::Log;

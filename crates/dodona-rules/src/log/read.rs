@@ -2,22 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use dodona_plugin::CallError;
 use dodona_plugin::store::{DbError, Row, Tx};
+use dodona_plugin::{CallCtx, CallError};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::liveness::Liveness;
+use super::liveness::{Counts, Liveness, Tally};
 use super::write::Log;
 use crate::engine::PastFiring;
-use crate::live::Rulebook;
 
 /// How many firings of a rule are recalled after a restart.
 const RECALLED: i64 = 500;
 
-/// One execution: a rule that fired or failed.
+/// One execution: a rule that fired or failed, or whose notification was dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
     /// Grows with time.
@@ -34,6 +33,10 @@ pub struct Execution {
     pub execution_time_ms: f64,
     /// What went wrong.
     pub error: Option<String>,
+    /// Why a notification of the rule was dropped. It is not among the decisions, and a rule without
+    /// other decisions has not fired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<String>,
     /// When.
     pub at: Timestamp,
     /// For whom.
@@ -65,16 +68,12 @@ pub struct LogFilter {
 
 impl Log {
     /// Executions, the newest first.
-    pub(crate) async fn executions(
-        &self,
-        book: &Rulebook,
-        filter: LogFilter,
-    ) -> Result<Vec<Execution>, CallError> {
-        self.flush(book).await;
+    pub(crate) async fn executions(&self, filter: LogFilter) -> Result<Vec<Execution>, CallError> {
+        self.flush().await;
         let read = move |tx: &Tx<'_>| {
             let sql = "select id, rule_id, trigger, condition_result, action_executed,
                     execution_time_ms, error_message, created_at, user_id, project_id, context_id,
-                    query_id, turn, decisions_json
+                    query_id, turn, decisions_json, dropped
                 from rule_execution_log
                 where user_id = ?1 and (?2 is null or rule_id = ?2)
                     and (?3 = 0 or error_message is not null)
@@ -111,19 +110,63 @@ impl Log {
         Ok(self.db.read(read).await?)
     }
 
-    /// How alive each rule is, by its name.
+    /// How alive each rule is for a user in a project, or in all of the user's projects without
+    /// one, by its name.
     pub(crate) async fn liveness(
         &self,
-        book: &Rulebook,
+        ctx: &CallCtx,
     ) -> Result<BTreeMap<String, Liveness>, CallError> {
-        self.flush(book).await;
-        let read = |tx: &Tx<'_>| {
-            let sql = "select rule_id, evaluated, fired, failed, suppressed, last_evaluated,
-                    last_fired, last_failed, last_error from rule_liveness";
-            tx.query(sql, (), |row| Ok((row.get::<String>(0)?, alive(row)?)))
+        self.flush().await;
+        let user = ctx.principal.user.to_string();
+        let project = ctx.project.as_ref();
+        let project = project.map(|project| project.id.to_string());
+        let read = move |tx: &Tx<'_>| {
+            // The newest failure comes last: its text is the one that counts.
+            let sql = "select rule_id, outside, evaluated, fired, failed, suppressed, dropped,
+                    last_evaluated, last_fired, last_failed, last_error from rule_liveness
+                where user_id = ?1 and (?2 is null or project_id = ?2)
+                order by last_failed";
+            tx.query(sql, (user, project), |row| {
+                Ok((row.get::<String>(0)?, row.get::<bool>(1)?, tally(row)?))
+            })
         };
-        Ok(self.db.read(read).await?.into_iter().collect())
+        let mut all: BTreeMap<String, Liveness> = BTreeMap::new();
+        for (rule, is_outside, tally) in self.db.read(read).await? {
+            all.entry(rule).or_default().add(tally, is_outside);
+        }
+        Ok(all)
     }
+
+    /// The newest executions of a user's rule of which a notification was dropped.
+    pub(crate) async fn dropped_of(
+        &self,
+        user: &str,
+        rule: &str,
+    ) -> Result<Vec<DroppedExecution>, CallError> {
+        self.flush().await;
+        let (user, rule) = (user.to_owned(), rule.to_owned());
+        let read = move |tx: &Tx<'_>| {
+            let sql = "select query_id, turn, dropped from rule_execution_log
+                where rule_id = ?1 and user_id = ?2 and dropped is not null
+                order by id desc limit ?3";
+            tx.query(sql, (&rule, &user, RECALLED), |row| {
+                Ok(DroppedExecution {
+                    query: row.get(0)?,
+                    turn: row.get(1)?,
+                    reason: row.get(2)?,
+                })
+            })
+        };
+        Ok(self.db.read(read).await?)
+    }
+}
+
+/// An execution of which a notification was dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct DroppedExecution {
+    pub(crate) query: Option<String>,
+    pub(crate) turn: i64,
+    pub(crate) reason: String,
 }
 
 fn execution(row: &Row<'_>) -> Result<Execution, DbError> {
@@ -143,19 +186,23 @@ fn execution(row: &Row<'_>) -> Result<Execution, DbError> {
         query_id: row.get(11)?,
         turn: row.get(12)?,
         decisions: serde_json::from_str(&decisions).unwrap_or_default(),
+        dropped: row.get(14)?,
     })
 }
 
-fn alive(row: &Row<'_>) -> Result<Liveness, DbError> {
-    Ok(Liveness {
-        evaluated: count(row, 1)?,
-        fired: count(row, 2)?,
-        failed: count(row, 3)?,
-        suppressed: count(row, 4)?,
-        last_evaluated: time(row, 5)?,
-        last_fired: time(row, 6)?,
-        last_failed: time(row, 7)?,
-        last_error: row.get(8)?,
+fn tally(row: &Row<'_>) -> Result<Tally, DbError> {
+    Ok(Tally {
+        counts: Counts {
+            evaluated: count(row, 2)?,
+            fired: count(row, 3)?,
+            failed: count(row, 4)?,
+            suppressed: count(row, 5)?,
+            dropped: count(row, 6)?,
+        },
+        last_evaluated: time(row, 7)?,
+        last_fired: time(row, 8)?,
+        last_failed: time(row, 9)?,
+        last_error: row.get(10)?,
     })
 }
 

@@ -3,11 +3,13 @@
 use dodona_plugin::{CallCtx, CallError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::RuleMethods;
 use crate::compile::Origin;
 use crate::identity::Scope;
 use crate::load::load_text;
+use crate::settings::Declared;
 use crate::{Problem, load};
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,10 +37,12 @@ pub(super) async fn check(
     p: CheckParams,
 ) -> Result<Checked, CallError> {
     let Some(text) = p.text else {
-        let rules = methods.rules(ctx).await;
+        let library = methods.rules(ctx).await.library;
+        let rules = library.rules.rules();
+        let misnamed = rules.iter().filter_map(|rule| rule.file_name_warning());
         return Ok(Checked {
-            rules: rules.library.rules.rules().len(),
-            problems: rules.library.problems.clone(),
+            rules: rules.len(),
+            problems: library.problems.iter().cloned().chain(misnamed).collect(),
         });
     };
     let origin = Origin {
@@ -46,7 +50,16 @@ pub(super) async fn check(
         path: p.path.unwrap_or_else(|| "rule.toml".to_owned()),
     };
     let no_script = |_: &str| Err("a text alone has no scripts; check the file".to_owned());
-    let load::Loaded { rule, problems, .. } = load_text(origin, &text, &no_script);
+    let load::Loaded {
+        rule, mut problems, ..
+    } = load_text(origin, &text, &no_script);
+    if let Some(rule) = &rule {
+        let here = methods.rules(ctx).await;
+        let (none, known) = (Map::new(), Value::as_object);
+        let user = known(&here.user_settings).unwrap_or(&none);
+        let project = known(&here.settings).unwrap_or(&none);
+        problems.extend(Declared::of(user, project).problems(rule));
+    }
     Ok(Checked {
         rules: usize::from(rule.is_some()),
         problems,

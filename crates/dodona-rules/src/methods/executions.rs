@@ -47,6 +47,6 @@ pub(super) async fn list(
         limit: p.limit.min(1_000),
     };
     let live = &methods.live;
-    let executions = live.log.executions(&live.book, filter).await?;
+    let executions = live.log.executions(filter).await?;
     Ok(Executions { executions })
 }

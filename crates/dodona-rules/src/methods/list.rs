@@ -8,6 +8,7 @@ use super::RuleMethods;
 use crate::compile::CompiledRule;
 use crate::format::Trigger;
 use crate::identity::Scope;
+use crate::load::{Inactive, Library};
 use crate::log::Liveness;
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,12 +39,16 @@ pub(super) struct RuleSummary {
     trigger: Trigger,
     /// From 1 to 1000; higher is asked earlier.
     priority: u16,
-    /// Whether it is asked: its file says so, and you did not switch it off.
+    /// Whether it is evaluated: its file enables it, you did not disable it, and it is trusted.
     enabled: bool,
     /// Whether you switched it off.
     switched_off: bool,
     /// Whether nobody can switch it off.
     core: bool,
+    /// Why it is not evaluated although it is enabled.
+    inactive: Option<Inactive>,
+    /// Whether its file has an error, so that an earlier valid version is in force.
+    outdated: bool,
     /// Where it comes from.
     scope: Scope,
     /// Its file.
@@ -55,7 +60,14 @@ pub(super) struct RuleSummary {
 }
 
 impl RuleSummary {
-    pub(super) fn new(rule: &CompiledRule, switched_off: bool, liveness: Liveness) -> Self {
+    pub(super) fn new(
+        library: &Library,
+        rule: &CompiledRule,
+        switched_off: bool,
+        liveness: Liveness,
+    ) -> Self {
+        let inactive = library.rules.inactive(rule);
+        let mut errors = library.problems.iter().filter(|problem| problem.is_error());
         let switched_off = switched_off && !rule.is_core;
         Self {
             rule: rule.label.clone(),
@@ -63,7 +75,9 @@ impl RuleSummary {
             description: rule.rule.description.clone(),
             trigger: rule.rule.trigger,
             priority: rule.rule.priority,
-            enabled: rule.rule.enabled && !switched_off,
+            enabled: rule.rule.enabled && !switched_off && inactive.is_none(),
+            inactive,
+            outdated: errors.any(|problem| problem.fault.path == rule.origin.path),
             switched_off,
             core: rule.is_core,
             scope: rule.origin.scope.clone(),
@@ -82,13 +96,13 @@ pub(super) async fn list(
     let live = &methods.live;
     let rules = methods.rules(ctx).await;
     let off = live.host.disabled(&ctx.principal.user);
-    let mut alive = live.log.liveness(&live.book).await?;
+    let mut alive = live.log.liveness(ctx).await?;
     let asked = rules.library.rules.rules().iter();
     let listed = asked
         .filter(|rule| p.trigger.is_none_or(|trigger| rule.rule.trigger == trigger))
         .map(|rule| {
             let liveness = alive.remove(&rule.label).unwrap_or_default();
-            RuleSummary::new(rule, off.contains(&rule.label), liveness)
+            RuleSummary::new(&rules.library, rule, off.contains(&rule.label), liveness)
         });
     let problems = rules.library.problems.iter();
     let mut broken: Vec<&str> = problems

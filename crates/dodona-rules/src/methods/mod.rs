@@ -2,8 +2,10 @@
 
 mod check;
 mod executions;
+mod lines;
 mod list;
 mod reload;
+mod settings;
 mod show;
 mod toggle;
 
@@ -20,8 +22,10 @@ use crate::load::ProjectRules;
 
 use check::{CheckParams, Checked};
 use executions::{Executions, LogParams};
+use lines::{LogLines, LogLinesParams};
 use list::{ListParams, Rules};
 use reload::Reloaded;
+use settings::SettingsResult;
 use show::RuleShown;
 use toggle::Toggled;
 
@@ -75,6 +79,20 @@ impl RuleMethods {
         executions::list(self, ctx, p).await
     }
 
+    /// List the lines that rules logged for you with the action `log`, the oldest first: time, level,
+    /// rule and message.
+    #[method(scope = "rules:read")]
+    async fn log_lines(&self, ctx: &CallCtx, p: LogLinesParams) -> Result<LogLines, CallError> {
+        lines::list(self, ctx, p).await
+    }
+
+    /// Show the settings that rules can read as `context.user.settings` and
+    /// `context.project.settings`.
+    #[method(scope = "rules:read")]
+    async fn settings(&self, ctx: &CallCtx, _p: NoParams) -> Result<SettingsResult, CallError> {
+        Ok(settings::show(self, ctx).await)
+    }
+
     /// Looks at all files now. Without this they are looked at several times a second.
     #[method(scope = "rules:write", mutates)]
     async fn reload(&self, ctx: &CallCtx, _p: NoParams) -> Result<Reloaded, CallError> {
@@ -99,6 +117,16 @@ impl RuleMethods {
         let rules = self.rules(ctx).await;
         find(&rules, name)
     }
+}
+
+/// Refuses to evaluate a rule that is not trusted, also where nothing would come of it.
+pub(crate) fn must_be_active(rules: &ProjectRules, rule: &CompiledRule) -> Result<(), CallError> {
+    let Some(why) = rules.library.rules.inactive(rule) else {
+        return Ok(());
+    };
+    let message = format!("rule `{}` is inactive: {why}", rule.label);
+    let error = CallError::new(ErrorCode::InvalidRequest, message);
+    Err(error.hint("review it with `dodona trust show`, then run `dodona trust accept`"))
 }
 
 pub(crate) fn find(rules: &ProjectRules, name: &str) -> Result<Arc<CompiledRule>, CallError> {

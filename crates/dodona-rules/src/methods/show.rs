@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::RuleMethods;
 use super::list::RuleSummary;
+use super::{RuleMethods, find};
 
 /// A rule.
 #[derive(Serialize, JsonSchema)]
@@ -26,15 +26,16 @@ pub(super) async fn show(
     name: &str,
 ) -> Result<RuleShown, CallError> {
     let live = &methods.live;
-    let rule = methods.rule(ctx, name).await?;
+    let rules = methods.rules(ctx).await;
+    let rule = find(&rules, name)?;
     let off = live.host.disabled(&ctx.principal.user);
-    let mut alive = live.log.liveness(&live.book).await?;
+    let mut alive = live.log.liveness(ctx).await?;
     let liveness = alive.remove(&rule.label).unwrap_or_default();
     let definition = serde_json::to_value(&rule.rule).map_err(|error| {
         CallError::new(ErrorCode::Internal, "the rule cannot be shown").log(error)
     })?;
     Ok(RuleShown {
-        summary: RuleSummary::new(&rule, off.contains(&rule.label), liveness),
+        summary: RuleSummary::new(&rules.library, &rule, off.contains(&rule.label), liveness),
         definition,
         condition_line: rule.rule.spots.condition.line,
     })

@@ -49,6 +49,8 @@ pub(super) struct Body<'e> {
     #[serde(borrow, default)]
     ending: Option<Cow<'e, str>>,
     #[serde(borrow, default)]
+    surface: Option<Cow<'e, str>>,
+    #[serde(borrow, default)]
     context_id: Option<Cow<'e, str>>,
     #[serde(default)]
     turns: i64,
@@ -95,6 +97,11 @@ pub(super) fn facts(
         },
         timestamp: event.timestamp.to_string(),
     });
+    if trigger.is_of_tools() {
+        // A surface of a later version counts as inside of a query.
+        let surface = body.surface.as_deref().map(Value::from);
+        facts.surface = surface.and_then(|word| serde_json::from_value(word).ok());
+    }
     match trigger {
         Trigger::OnToolCall => facts.call = Some(call(body, reads)?),
         Trigger::OnToolComplete | Trigger::OnToolFailure => {

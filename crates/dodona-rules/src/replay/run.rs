@@ -13,7 +13,7 @@ use super::Gap;
 use super::decode::{self, Body, Unreadable};
 use super::messages::Messages;
 use super::past::Past;
-use crate::compile::CompiledRule;
+use crate::compile::{CompiledRule, project_rules};
 use crate::context::{Facts, RuleContext, empty};
 use crate::engine::{Answer, Decision, Limiter, Round};
 use crate::format::Trigger;
@@ -48,6 +48,8 @@ pub struct Replay<'r> {
     /// What the rules of each trigger read, and whether anybody looks at earlier tools.
     reads: [Reads; 7],
     needs_past: bool,
+    /// The namespace of a project's own rules.
+    project_rules: PluginName,
 }
 
 /// What came of one event.
@@ -78,6 +80,7 @@ impl<'r> Replay<'r> {
             past: Past::default(),
             messages: Arc::default(),
             reads,
+            project_rules: project_rules(),
         }
     }
 
@@ -185,7 +188,7 @@ impl<'r> Replay<'r> {
 
     /// The context as the rules of each plugin see it.
     fn contexts(&self, facts: &Arc<Facts>, trigger: Trigger) -> Vec<RuleContext> {
-        let bare = RuleContext::new(Arc::clone(facts));
+        let bare = self.bare(facts);
         let plugins = self.setup.rules.at(trigger).plugin_names();
         plugins
             .map(|plugin| bare.of_plugin(self.state(facts, plugin), self.settings_of(plugin)))
@@ -205,10 +208,16 @@ impl<'r> Replay<'r> {
         let body = Body::of(event)?;
         let facts = self.facts(event, &body, rule.rule.trigger);
         let (facts, missing) = facts.map_err(|source| decode::unreadable(event, source))?;
-        let plugin = &rule.key.plugin;
+        let plugin = &rule.namespace;
         let (state, settings) = (self.state(&facts, plugin), self.settings_of(plugin));
-        let context = RuleContext::new(facts).of_plugin(state, settings);
+        let context = self.bare(&facts).of_plugin(state, settings);
         Ok((context, Gap::concerning(missing, rule.reads)))
+    }
+
+    /// The context of an event, for no plugin yet.
+    fn bare(&self, facts: &Arc<Facts>) -> RuleContext {
+        let state = self.state(facts, &self.project_rules);
+        RuleContext::new(Arc::clone(facts)).with_project_state(state)
     }
 
     fn state(&self, facts: &Facts, plugin: &PluginName) -> Arc<Value> {
@@ -232,7 +241,7 @@ impl<'r> Replay<'r> {
         for answer in answers {
             for decision in &answer.outcome.decisions {
                 if let Decision::Effect(Effect::SetState { key, value }) = decision {
-                    let owner = (facts.project.id.clone(), answer.rule.key.plugin.clone());
+                    let owner = (facts.project.id.clone(), answer.rule.namespace.clone());
                     let state = self.states.entry(owner).or_insert_with(empty);
                     if let Value::Object(values) = Arc::make_mut(state) {
                         set(values, key, value);

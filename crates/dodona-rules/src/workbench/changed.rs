@@ -52,6 +52,6 @@ pub(super) fn load(texts: Vec<RuleText>) -> (Vec<Arc<CompiledRule>>, Vec<Problem
 /// A set with rules in the places of those that have the same names, or added to it.
 pub(super) fn replaced(set: &RuleSet, with: &[Arc<CompiledRule>]) -> RuleSet {
     let stays = |rule: &&Arc<CompiledRule>| with.iter().all(|new| new.key != rule.key);
-    let kept = set.rules().iter().filter(stays).cloned();
+    let kept = set.active().filter(stays).cloned();
     RuleSet::new(kept.chain(with.iter().cloned()).collect())
 }

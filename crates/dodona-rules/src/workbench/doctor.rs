@@ -72,6 +72,8 @@ enum FindingKind {
     NeverFires,
     /// A rule that fails when it is asked.
     Fails,
+    /// A rule whose notifications are dropped.
+    Dropped,
     /// A test that does not pass.
     TestFails,
     /// A rule that was never asked.
@@ -86,7 +88,7 @@ pub(super) async fn check(bench: &Workbench, ctx: &CallCtx) -> Result<CheckUp, C
     let live = &bench.live;
     let rules = bench.rules(ctx).await;
     let mut findings: Vec<Finding> = rules.library.problems.iter().map(of_problem).collect();
-    let mut alive = live.log.liveness(&live.book).await?;
+    let mut alive = live.log.liveness(ctx).await?;
     let off = live.host.disabled(&ctx.principal.user);
     let seen = triggers_seen(bench, ctx).await?;
     let all = rules.library.rules.rules().to_vec();
@@ -131,7 +133,7 @@ fn of_rule(
     is_off: bool,
     seen: &BTreeSet<Trigger>,
 ) -> Option<Finding> {
-    use FindingKind::{Fails, NeverAsked, NeverFired, NeverFires, Off};
+    use FindingKind::{Dropped, Fails, NeverAsked, NeverFired, NeverFires, Off};
     use FindingSeverity::{Error, Info, Warning};
     let about = |severity, kind, message: String, hint: Option<String>| {
         Some(Finding {
@@ -161,17 +163,25 @@ fn of_rule(
         let message = "you switched it off";
         return about(Info, Off, message.to_owned(), Some(hint));
     }
-    if liveness.failed > 0 && liveness.last_failed >= liveness.last_fired {
+    if liveness.total.failed > 0 && liveness.last_failed >= liveness.last_fired {
         let message = format!(
             "it failed {} of {} times, last with: {}",
-            liveness.failed,
-            liveness.evaluated.max(liveness.failed),
+            liveness.total.failed,
+            liveness.total.evaluated.max(liveness.total.failed),
             liveness.last_error.as_deref().unwrap_or("no reason given"),
         );
         let hint = format!("`dodona rules log {} --failed` lists them", rule.label);
         return about(Error, Fails, message, Some(hint));
     }
-    if liveness.evaluated == 0 {
+    if liveness.total.dropped > 0 {
+        let message = format!(
+            "{} of its notifications were dropped; it fired {} times",
+            liveness.total.dropped, liveness.total.fired,
+        );
+        let hint = format!("`dodona rules log {}` shows why", rule.label);
+        return about(Warning, Dropped, message, Some(hint));
+    }
+    if liveness.total.evaluated == 0 {
         let message = match seen.contains(&trigger) {
             true => format!(
                 "it was never asked, although its trigger has happened ({trigger}): it is newer, or was off"
@@ -180,8 +190,11 @@ fn of_rule(
         };
         return about(Info, NeverAsked, message, None);
     }
-    if liveness.fired == 0 && liveness.evaluated >= MANY {
-        let message = format!("it was asked {} times and never fired", liveness.evaluated);
+    if liveness.total.fired == 0 && liveness.total.evaluated >= MANY {
+        let message = format!(
+            "it was asked {} times and never fired",
+            liveness.total.evaluated
+        );
         let hint = format!("`dodona rules explain {} --last` shows why", rule.label);
         return about(Warning, NeverFired, message, Some(hint));
     }

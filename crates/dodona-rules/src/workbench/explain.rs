@@ -17,8 +17,11 @@ use crate::compile::CompiledRule;
 use crate::engine::{Decision, Suppressed};
 use crate::explain::{self, ConditionExplained};
 use crate::format::Trigger;
+use crate::identity::Scope;
 use crate::load::RuleSet;
-use crate::methods::find;
+use crate::log::{DroppedExecution, Liveness};
+use crate::methods::{find, must_be_active};
+use crate::reads::Reads;
 use crate::replay::{Gap, Replay, Step};
 
 /// How many events back it looks for one that fits.
@@ -58,6 +61,8 @@ pub(super) struct Explained {
     /// What keeps it from being asked at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     off: Option<Suppressed>,
+    /// Counts for you in this project: in queries, and for calls outside of them.
+    liveness: Liveness,
     /// The events, the newest first.
     events: Vec<EventExplained>,
     /// Why there is none.
@@ -104,6 +109,8 @@ struct EventExplained {
 enum Verdict {
     /// It acts.
     Fired,
+    /// It fired, and its notification was dropped.
+    Dropped,
     /// Its condition does not hold.
     NotFired,
     /// Its condition holds, and its limits keep it from acting.
@@ -114,6 +121,8 @@ enum Verdict {
     Failed,
     /// The event is another's.
     OtherTrigger,
+    /// The call was made outside of a query, which the rule does not cover.
+    OutsideQuery,
     /// The journal does not have what it reads.
     NotReplayable,
 }
@@ -125,6 +134,7 @@ pub(super) async fn explain(
 ) -> Result<Explained, CallError> {
     let project = bench.rules(ctx).await;
     let rule = find(&project, &p.rule)?;
+    must_be_active(&project, &rule)?;
     let targets = targets(bench, ctx, &rule, &p).await?;
     let user = &ctx.principal.user;
     let switched_off = bench.live.host.disabled(user).contains(&rule.label) && !rule.is_core;
@@ -133,7 +143,12 @@ pub(super) async fn explain(
         (true, true) => Some(Suppressed::SwitchedOff),
         (true, false) => None,
     };
+    let live = &bench.live;
+    let mut alive = live.log.liveness(ctx).await?;
+    let dropped = live.log.dropped_of(user.as_str(), &rule.label);
+    let dropped = dropped.await?;
     let mut explained = Explained {
+        liveness: alive.remove(&rule.label).unwrap_or_default(),
         rule: rule.label.clone(),
         path: rule.origin.path.clone(),
         line: rule.rule.spots.condition.line,
@@ -144,17 +159,32 @@ pub(super) async fn explain(
     };
     if !targets.is_empty() {
         let around = bench.surroundings(user, &project, &project.library.rules);
-        let all = project.library.rules.rules();
+        let all: Vec<_> = project.library.rules.active().cloned().collect();
         let work = Work {
             around,
-            rules: concerned(&rule, all),
+            rules: concerned(&rule, &all),
             rule,
             off,
             targets: targets.iter().map(|event| event.position).collect(),
         };
         explained.events = replayed(bench, ctx, work, &targets).await?;
+        mark_dropped(&mut explained.events, dropped);
     }
     Ok(explained)
+}
+
+/// Marks the events at which the rule fired and its notification was dropped. The inbox drops the
+/// newest, so within a turn these are the last events at which the rule fired.
+fn mark_dropped(events: &mut [EventExplained], dropped: Vec<DroppedExecution>) {
+    for one in dropped {
+        let event = events.iter_mut().find(|event| {
+            event.verdict == Verdict::Fired && event.query_id == one.query && event.turn == one.turn
+        });
+        if let Some(event) = event {
+            event.verdict = Verdict::Dropped;
+            event.why = format!("notification dropped: {}", one.reason);
+        }
+    }
 }
 
 fn nothing(rule: &CompiledRule, p: &ExplainParams) -> String {
@@ -170,11 +200,12 @@ fn nothing(rule: &CompiledRule, p: &ExplainParams) -> String {
     }
 }
 
-/// The rules whose decisions the rule may depend on: those that share its state, and itself.
+/// The rules whose decisions the rule may depend on: those whose state it reads, and itself.
 fn concerned(rule: &Arc<CompiledRule>, all: &[Arc<CompiledRule>]) -> RuleSet {
-    let same = all
-        .iter()
-        .filter(|other| other.key.plugin == rule.key.plugin);
+    let reads_project = rule.reads.any(Reads::PROJECT_STATE);
+    let same = all.iter().filter(|other| {
+        other.namespace == rule.namespace || (reads_project && other.origin.scope == Scope::Project)
+    });
     let mut rules: Vec<_> = same
         .filter(|other| other.key != rule.key)
         .cloned()
@@ -305,7 +336,16 @@ impl Work {
         let suppressed = outcome.and_then(|outcome| outcome.suppressed);
         let error = outcome.and_then(|outcome| outcome.error.as_ref());
         let fired = outcome.is_some_and(|outcome| outcome.fired);
+        let outside = facts.outside_surface();
+        let outside = outside.filter(|surface| !self.rule.covers_outside(*surface));
         let (verdict, why) = match (is_other, gap, self.off, suppressed, error) {
+            _ if !is_other && outside.is_some() => {
+                let surface = json!(outside);
+                let why = format!(
+                    "the call was made outside of a query; `surfaces = [{surface}]` would include it"
+                );
+                (Verdict::OutsideQuery, why)
+            }
             (true, ..) => {
                 let trigger = self.rule.rule.trigger;
                 let why = format!("the rule is asked {trigger}, and this is `{}`", event.kind);

@@ -123,7 +123,7 @@ impl Workbench {
         });
         Around {
             settings: settings.collect(),
-            user_settings: Arc::new(Value::Object(self.live.host.choices(user))),
+            user_settings: self.live.user_settings(user, project),
             project_settings: Arc::clone(&project.settings),
         }
     }

@@ -10,7 +10,7 @@ use super::changed::{self, RuleText};
 use super::{Workbench, blocking};
 use crate::Problem;
 use crate::compile::CompiledRule;
-use crate::methods::find;
+use crate::methods::{find, must_be_active};
 use crate::testing::{Tested, run_tests};
 
 #[derive(Deserialize, JsonSchema)]
@@ -75,7 +75,11 @@ async fn chosen(bench: &Workbench, ctx: &CallCtx, p: TestParams) -> Result<Chose
     }
     let rules = bench.rules(ctx).await;
     Ok(match p.rule {
-        Some(name) => (vec![find(&rules, &name)?], Vec::new()),
-        None => (rules.library.rules.rules().to_vec(), Vec::new()),
+        Some(name) => {
+            let rule = find(&rules, &name)?;
+            must_be_active(&rules, &rule)?;
+            (vec![rule], Vec::new())
+        }
+        None => (rules.library.rules.active().cloned().collect(), Vec::new()),
     })
 }

@@ -191,7 +191,7 @@ async fn an_emitted_event_is_on_the_bus_and_in_the_journal() {
 
 #[tokio::test]
 async fn a_script_says_itself_what_to_do() {
-    let text = "[rule]\nid = \"s\"\ntrigger = \"on_tool_complete\"\n[condition]\nscript = \"scripts/s.lua\"\n\
+    let text = "[rule]\nid = \"s\"\ntrigger = \"on_tool_complete\"\nsurfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n[condition]\nscript = \"scripts/s.lua\"\n\
         [action]\ntype = \"log\"\nmessage = \"its own\"\n";
     let script = r#"
         if context.result.result.text == "quiet" then return false end

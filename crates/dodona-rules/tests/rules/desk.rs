@@ -39,7 +39,11 @@ async fn a_rule_that_is_saved_counts_at_once_and_can_be_read_back() {
             (&json!("rules/no"), &json!([]))
         );
         // What the user says wins over the project.
-        assert_eq!(rig.echo("x").await.unwrap_err().message, scope);
+        let said = match scope {
+            "project" => "rule `no` of project `orchard` says: project",
+            own => own,
+        };
+        assert_eq!(rig.echo("x").await.unwrap_err().message, said);
         let read = source(&rig, "no").await;
         assert_eq!(
             (&read["text"], &read["scope"]),

@@ -10,8 +10,12 @@ use crate::rig::{Rig, calls_echo, calls_fail, notice, put, rule};
 
 /// A rule with a script beside it.
 fn scripted(id: &str, trigger: &str) -> String {
+    let surfaces = match trigger.starts_with("on_tool") {
+        true => "surfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n",
+        false => "",
+    };
     format!(
-        "[rule]\nid = \"{id}\"\ntrigger = \"{trigger}\"\n\
+        "[rule]\nid = \"{id}\"\ntrigger = \"{trigger}\"\n{surfaces}\
          [condition]\nscript = \"{id}.lua\"\n[action]\ntype = \"log\"\n"
     )
 }

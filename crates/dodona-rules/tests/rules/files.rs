@@ -48,7 +48,11 @@ async fn a_script_is_saved_with_its_rule_and_counts_at_once() {
     let text = scripted("scripts/always.lua");
     let scripts = json!({ "scripts/always.lua": "return true" });
     write(&rig, &text, scripts, None).await.unwrap();
-    assert_eq!(rig.echo("x").await.unwrap_err().message, "no");
+    let error = rig.echo("x").await.unwrap_err();
+    assert_eq!(
+        error.message,
+        "rule `scripted` of project `orchard` says: no"
+    );
     let seen = version(&rig, "scripted").await;
     let never = json!({ "scripts/always.lua": "return false" });
     let saved = write(&rig, &text, never, Some(&seen)).await.unwrap();

@@ -156,7 +156,7 @@ async fn a_gate_that_fails_says_itself_what_that_means() {
     assert!(
         error
             .message
-            .contains("the rule \"broken\" could not be asked")
+            .contains("rule `broken` could not be evaluated")
     );
     let log = rig.log().await;
     assert_eq!(log.len(), 2);

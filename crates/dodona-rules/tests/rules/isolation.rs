@@ -27,7 +27,7 @@ async fn a_thousand_rules_with_ten_broken_ones_run_and_each_broken_one_is_named(
     let problems = rig.problems().await;
     assert_eq!(problems.len(), 10, "{problems:#?}");
     for (problem, number) in problems.iter().zip((7..1_000).step_by(100)) {
-        let place = format!("r{number:04}.toml:5:30  error: `context.turn` has no field `nimber`");
+        let place = format!("r{number:04}.toml:6:30  error: `context.turn` has no field `nimber`");
         assert!(problem.contains(&place), "{problem}");
         assert!(
             problem.contains("did you mean `context.turn.number`?"),
@@ -90,6 +90,7 @@ async fn of_several_actions_one_that_fails_keeps_no_other_from_being_done() {
         [rule]
         id = "several"
         trigger = "on_tool_call"
+        surfaces = ["cli", "rpc", "web", "mcp", "internal"]
         [condition]
         expression = "True"
         [[actions]]
@@ -116,10 +117,10 @@ async fn of_several_actions_one_that_fails_keeps_no_other_from_being_done() {
 
 #[tokio::test]
 async fn a_script_that_never_ends_is_stopped_and_the_turn_goes_on() {
-    let text = "[rule]\nid = \"endless\"\ntrigger = \"on_tool_complete\"\n\
+    let text = "[rule]\nid = \"endless\"\ntrigger = \"on_tool_complete\"\nsurfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n\
         [condition]\nscript = \"endless.lua\"\n[action]\ntype = \"log\"\n";
     let endless = "while true do pcall(function() while true do end end) end";
-    let hungry = "[rule]\nid = \"hungry\"\ntrigger = \"on_tool_complete\"\n\
+    let hungry = "[rule]\nid = \"hungry\"\ntrigger = \"on_tool_complete\"\nsurfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n\
         [condition]\nscript = \"hungry.lua\"\n[action]\ntype = \"log\"\n";
     let eats = "local t = {} while true do t[#t + 1] = string.rep('x', 100000) end";
     let rig = Rig::with(&[

@@ -5,7 +5,7 @@ use std::path::Path;
 use dodona_rules::load::{self, Layers, Library, Loaded, load_directory, load_file};
 use dodona_rules::{Problem, Scope};
 
-use crate::rig::{put, rule};
+use crate::rig::{Rig, put, rule};
 
 fn plain(id: &str, head: &str) -> String {
     rule(id, "on_turn_start", "True", "type = \"log\"")
@@ -202,4 +202,35 @@ fn a_directory_that_is_not_there_has_no_rules_and_no_problems() {
     put(folder.path(), ".hidden.toml", "nonsense");
     put(folder.path(), "notes.md", "nonsense");
     assert_eq!(load_directory(folder.path(), &Scope::User).len(), 1);
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_named_after_its_rule_is_a_warning_of_the_check() {
+    let texts = ["token-budget", "well-named", "in-project"].map(|id| plain(id, ""));
+    let rig = Rig::with(&[
+        ("budget.toml", &texts[0]),
+        ("well-named.toml", &texts[1]),
+        // Only the case differs; on some file systems it is the same file.
+        ("Upper.toml", &plain("upper", "")),
+    ])
+    .await;
+    rig.put_in_project("other.toml", &texts[2]);
+    rig.reload().await;
+    let mut problems = rig.problems().await;
+    problems.sort();
+    let tail = |problem: &String| problem.rsplit('/').next().unwrap().to_owned();
+    let tails: Vec<String> = problems.iter().map(tail).collect();
+    assert_eq!(
+        tails,
+        [
+            "Upper.toml:2:6  warning: the file is named `Upper.toml`, and its rule has the id \
+             `upper`, rename the file to `upper.toml`",
+            "budget.toml:2:6  warning: the file is named `budget.toml`, and its rule has the id \
+             `token-budget`, rename the file to `token-budget.toml`",
+            "other.toml:2:6  warning: the file is named `other.toml`, and its rule has the id \
+             `in-project`, rename the file to `in-project.toml`",
+        ]
+    );
+    // It is a warning: the rule is in force.
+    assert!(rig.listed("rules/token-budget").await.is_some());
 }

@@ -15,6 +15,7 @@ fn version(rule: usize, version: usize) -> String {
     let action = format!("[[actions]]\ntype = \"notify_self\"\nmessage = \"{version}\"\n");
     format!(
         "[rule]\nid = \"r{rule}\"\ntrigger = \"on_tool_call\"\n\
+         surfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n\
          [condition]\nexpression = \"{version} == {version}\"\n{action}{action}"
     )
 }
@@ -68,11 +69,11 @@ async fn a_file_that_breaks_keeps_its_last_good_version_and_says_so() {
         "True",
         "type = \"deny\"\nmessage = \"first\"",
     );
-    let rig = Rig::with(&[("a.toml", &good)]).await;
+    let rig = Rig::with(&[("no.toml", &good)]).await;
     assert_eq!(rig.echo("x").await.unwrap_err().message, "first");
-    rig.put("a.toml", &good.replace("True", "Tru ="));
+    rig.put("no.toml", &good.replace("True", "Tru ="));
     rig.put(
-        "b.toml",
+        "other.toml",
         &good
             .replace("\"no\"", "\"other\"")
             .replace("first", "second"),
@@ -81,9 +82,9 @@ async fn a_file_that_breaks_keeps_its_last_good_version_and_says_so() {
     assert_eq!(rig.echo("x").await.unwrap_err().message, "first");
     assert!(rig.listed("rules/other").await.is_some(), "the others swap");
     let problems = rig.problems().await;
-    assert!(problems[0].contains("a.toml:5:"), "{problems:?}");
-    assert!(problems[1].contains("the version that was read before this one stays in use"));
-    rig.put("a.toml", &good.replace("first", "third"));
+    assert!(problems[0].contains("no.toml:5:"), "{problems:?}");
+    assert!(problems[1].contains("the last valid version stays in force"));
+    rig.put("no.toml", &good.replace("first", "third"));
     rig.reload().await;
     assert_eq!(rig.echo("x").await.unwrap_err().message, "third");
     assert!(rig.problems().await.is_empty());
@@ -115,8 +116,12 @@ async fn a_projects_rules_are_asked_in_that_project_only() {
         "type = \"deny\"\nmessage = \"not here\"",
     );
     rig.put_in_project("a.toml", &deny);
+    rig.trust("rules").await;
     rig.reload().await;
-    assert_eq!(rig.echo("x").await.unwrap_err().message, "not here");
+    assert_eq!(
+        rig.echo("x").await.unwrap_err().message,
+        "rule `no` of project `orchard` says: not here"
+    );
     let request = rig.request("alice", "tools.echo", serde_json::json!({"text": "x"}));
     let outside = dodona_hub::Request {
         project: None,

@@ -178,9 +178,16 @@ impl Rig {
         put(&self.config_dir().join("rules"), name, text);
     }
 
-    /// Puts a rule of the project in its place, whole.
+    /// Puts a rule of the project in its place, whole. It counts once the project is trusted.
     pub(crate) fn put_in_project(&self, name: &str, text: &str) {
         put(&self.root().join(".dodona/rules"), name, text);
+    }
+
+    /// Trusts the project as it is now.
+    pub(crate) async fn trust(&self, follow: &str) {
+        let shown = self.call("hub.trust", json!({})).await.unwrap();
+        let params = json!({ "hash": shown["hash"], "follow": follow });
+        self.call("hub.trust_accept", params).await.unwrap();
     }
 
     pub(crate) fn remove(&self, name: &str) {
@@ -317,8 +324,16 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl 
 
 /// A rule with an expression and one action.
 pub(crate) fn rule(id: &str, trigger: &str, condition: &str, action: &str) -> String {
+    let is_gate = ["\"deny\"", "\"require_approval\""]
+        .iter()
+        .any(|kind| action.contains(kind));
+    // Most tests call tools outside of a query.
+    let surfaces = match trigger.starts_with("on_tool") && !is_gate {
+        true => "surfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n",
+        false => "",
+    };
     format!(
-        "[rule]\nid = \"{id}\"\ntrigger = \"{trigger}\"\n\
+        "[rule]\nid = \"{id}\"\ntrigger = \"{trigger}\"\n{surfaces}\
          [condition]\nexpression = '''{condition}'''\n[action]\n{action}\n"
     )
 }
@@ -354,6 +369,7 @@ async fn start(folder: &TempDir, config: &HubConfig, options: &AgentOptions) -> 
     let home = folder.path().join("config");
     let rules = RulesOptions {
         rules: Some(home.join("rules")),
+        config: Some(home.join("config.toml")),
     };
     let plugins: Vec<Arc<dyn Plugin>> = vec![
         Arc::new(AgentPlugin::new(options.clone())),

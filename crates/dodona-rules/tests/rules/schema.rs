@@ -4,6 +4,7 @@ use std::path::Path;
 
 use dodona_rules::format::parse;
 use dodona_rules::schema::rule_schema;
+use dodona_schema::Validator;
 use serde_json::Value;
 
 const RULE: &str = "[rule]\nid = \"x\"\ntrigger = \"on_turn_start\"\n";
@@ -13,7 +14,7 @@ const ACTION: &str = "[action]\ntype = \"log\"\n";
 /// Whether reader and schema take a text.
 fn both(text: &str) -> (bool, bool) {
     let json: Value = toml::from_str(text).unwrap();
-    let validator = jsonschema::validator_for(&rule_schema()).unwrap();
+    let validator = Validator::new(&rule_schema()).unwrap();
     (parse("x.toml", text).0.is_some(), validator.is_valid(&json))
 }
 

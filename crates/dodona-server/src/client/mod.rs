@@ -1,5 +1,6 @@
-//! The other end of the wire.
+//! The client side of the wire.
 
+mod socket;
 mod stream;
 
 use std::sync::Arc;
@@ -7,25 +8,11 @@ use std::time::Duration;
 
 use dodona_proto::{CallError, ErrorCode, ProjectId, Surface};
 use http::{HeaderMap, HeaderValue};
-use jsonrpsee_client_transport::ws::WsHandshakeError;
-use jsonrpsee_core::client::ClientT;
-use jsonrpsee_core::traits::ToRpcParams;
-use jsonrpsee_ws_client::{PingConfig, WsClient, WsClientBuilder};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
+use socket::{ErrorObject, Socket, SocketError};
 pub use stream::RemoteStream;
-
-/// How long a call may stay unanswered. The hub has bounds of its own; this one is for a server
-/// that is gone without a word.
-const ANSWER: Duration = Duration::from_secs(3700);
-
-/// How long connecting may take.
-const CONNECT: Duration = Duration::from_secs(5);
-
-/// How many items wait for a reader that is slower than the server.
-const BUFFERED: usize = 16 * 1024;
 
 /// A connection to a running server. Made again by itself when it is lost. Cheap to clone.
 #[derive(Clone)]
@@ -36,16 +23,7 @@ pub struct Client {
 struct Shared {
     url: String,
     headers: HeaderMap,
-    socket: Mutex<Option<Arc<WsClient>>>,
-}
-
-/// Parameters that are JSON already.
-struct Json(Value);
-
-impl ToRpcParams for Json {
-    fn to_rpc_params(self) -> Result<Option<Box<RawValue>>, serde_json::Error> {
-        serde_json::value::to_raw_value(&self.0).map(Some)
-    }
+    socket: Mutex<Option<Arc<Socket>>>,
 }
 
 impl Client {
@@ -107,7 +85,7 @@ impl Client {
     pub async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let socket = self.socket().await?;
         socket
-            .request(method, Json(params))
+            .request(method, params)
             .await
             .map_err(|error| self.explain(error))
     }
@@ -128,74 +106,54 @@ impl Client {
         RemoteStream::open(self.clone(), method, params, timeout).await
     }
 
-    /// The connection, made again if it was lost.
-    async fn socket(&self) -> Result<Arc<WsClient>, CallError> {
+    /// Returns the open connection, or a new one if it was lost.
+    async fn socket(&self) -> Result<Arc<Socket>, CallError> {
         let mut socket = self.shared.socket.lock().await;
-        if let Some(open) = socket.as_ref().filter(|open| open.is_connected()) {
+        if let Some(open) = socket.as_ref().filter(|open| open.is_open()) {
             return Ok(Arc::clone(open));
         }
-        let made = WsClientBuilder::default()
-            .set_headers(self.shared.headers.clone())
-            .connection_timeout(CONNECT)
-            .request_timeout(ANSWER)
-            .max_response_size(64 << 20)
-            .max_buffer_capacity_per_subscription(BUFFERED)
-            .enable_ws_ping(PingConfig::default())
-            .build(&self.shared.url)
-            .await
-            .map_err(|error| self.explain(error))?;
-        Ok(Arc::clone(socket.insert(Arc::new(made))))
+        let connected = Socket::connect(&self.shared.url, &self.shared.headers).await;
+        let connected = connected.map_err(|error| self.explain(error))?;
+        Ok(Arc::clone(socket.insert(Arc::new(connected))))
     }
 
-    /// An error of the connection, or of the hub behind it, as the hub would have told it.
-    fn explain(&self, error: jsonrpsee_core::client::Error) -> CallError {
-        use jsonrpsee_core::client::Error;
+    /// Turns a failed request into the error that the user sees.
+    fn explain(&self, error: SocketError) -> CallError {
+        let url = &self.shared.url;
         match error {
-            Error::Call(object) => remote_error(object.message(), object.data()),
-            Error::RequestTimeout => {
-                CallError::new(ErrorCode::DeadlineExceeded, "the server did not answer")
-            }
-            other => {
-                let url = &self.shared.url;
-                match refusal(&other) {
-                    Some(401) => CallError::new(
-                        ErrorCode::Unauthenticated,
-                        format!("the server at {url} does not take the token"),
-                    )
-                    .hint("`dodona token create` makes one"),
-                    Some(403) => CallError::new(
-                        ErrorCode::Forbidden,
-                        format!("the server at {url} does not go by that name"),
-                    )
-                    .hint("its setting `allowed_hosts` names those it goes by"),
-                    _ => CallError::new(
-                        ErrorCode::Interrupted,
-                        format!("the server at {url} cannot be reached"),
-                    )
-                    .hint("is `dodona serve` running?"),
-                }
-                .log(other)
-            }
+            SocketError::Rejected(object) => remote_error(object),
+            SocketError::Timeout => CallError::new(
+                ErrorCode::DeadlineExceeded,
+                format!("the server at {url} did not respond"),
+            ),
+            SocketError::Unresponsive => CallError::new(
+                ErrorCode::Interrupted,
+                format!("the server at {url} does not respond"),
+            )
+            .hint("check whether its process is stopped or overloaded"),
+            SocketError::Handshake(401) => CallError::new(
+                ErrorCode::Unauthenticated,
+                format!("the server at {url} rejected the token"),
+            )
+            .hint("create a token with `dodona token create`"),
+            SocketError::Handshake(403) => CallError::new(
+                ErrorCode::Forbidden,
+                format!("the server at {url} does not accept this host name"),
+            )
+            .hint("add the name to its setting `allowed_hosts`"),
+            error => CallError::new(
+                ErrorCode::Interrupted,
+                format!("cannot reach the server at {url}"),
+            )
+            .hint("is `dodona serve` running?")
+            .log(error),
         }
     }
 }
 
-/// The status with which a server refused to open a connection.
-fn refusal(error: &jsonrpsee_core::client::Error) -> Option<u16> {
-    let jsonrpsee_core::client::Error::Transport(error) = error else {
-        return None;
-    };
-    match error.downcast_ref()? {
-        WsHandshakeError::Rejected { status_code } => Some(*status_code),
-        _ => None,
-    }
-}
-
-/// The hub's error, read back from the wire.
-fn remote_error(message: &str, data: Option<&RawValue>) -> CallError {
-    let data: Value = data
-        .and_then(|data| serde_json::from_str(data.get()).ok())
-        .unwrap_or_default();
+/// Rebuilds the hub's error from a JSON-RPC error object.
+fn remote_error(object: ErrorObject) -> CallError {
+    let ErrorObject { message, data } = object;
     let code = data["code"]
         .as_str()
         .map_or(ErrorCode::Internal, |code| ErrorCode::from(code.to_owned()));

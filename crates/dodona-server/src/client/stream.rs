@@ -5,12 +5,11 @@ use std::time::Duration;
 use dodona_proto::{
     ApprovalAnswer, ApprovalRequest, CallError, DoneStatus, ErrorCode, Item, ItemBody, StreamId,
 };
-use jsonrpsee_core::client::{Subscription, SubscriptionClientT, SubscriptionKind};
-use jsonrpsee_types::SubscriptionId;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::{Client, Json};
+use super::Client;
+use super::socket::Subscription;
 
 /// How long to wait before each new try to reach the server, the last one for ever after.
 const PAUSES: &[u64] = &[0, 50, 200, 500, 1_000];
@@ -23,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct RemoteStream {
     client: Client,
     stream: StreamId,
-    items: Option<Subscription<Item>>,
+    items: Option<Subscription>,
     seen: u64,
     ended: bool,
 }
@@ -37,7 +36,7 @@ impl RemoteStream {
     ) -> Result<Self, CallError> {
         let timeout_ms =
             timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        // The library unsubscribes by itself when this end is slow; that must not end the call.
+        // A slow reader loses its subscription; `leave` keeps that from ending the call.
         let params =
             json!({ "method": method, "params": params, "timeout_ms": timeout_ms, "leave": true });
         let items = subscribe(&client, params).await?;
@@ -63,7 +62,7 @@ impl RemoteStream {
                 self.resume().await?;
                 continue;
             };
-            match items.next().await {
+            match items.items.recv().await {
                 Some(Ok(item)) if item.seq <= self.seen => {}
                 Some(Ok(item)) => return Ok(Some(self.take(item))),
                 Some(Err(error)) => {
@@ -73,7 +72,7 @@ impl RemoteStream {
                     )
                     .log(error));
                 }
-                // The connection is gone, or this end was too slow and the library let go of it.
+                // The connection was lost, or this reader was too slow.
                 None => self.items = None,
             }
         }
@@ -164,24 +163,19 @@ impl Drop for RemoteStream {
     }
 }
 
-async fn subscribe(client: &Client, params: Value) -> Result<Subscription<Item>, CallError> {
+async fn subscribe(client: &Client, params: Value) -> Result<Subscription, CallError> {
     let socket = client.socket().await?;
-    let subscribed = socket
-        .subscribe("hub.subscribe", Json(params), "hub.unsubscribe")
-        .await;
+    let subscribed = socket.subscribe("hub.subscribe", params).await;
     subscribed.map_err(|error| client.explain(error))
 }
 
-fn stream_of(items: &Subscription<Item>) -> Result<StreamId, CallError> {
-    let id = match items.kind() {
-        SubscriptionKind::Subscription(SubscriptionId::Str(id)) => id.parse().ok(),
-        _ => None,
-    };
-    id.ok_or_else(|| {
+fn stream_of(items: &Subscription) -> Result<StreamId, CallError> {
+    items.id.parse().map_err(|error| {
         CallError::new(
             ErrorCode::Internal,
-            "the server named a stream in a way that cannot be read",
+            format!("the server sent an invalid stream id `{}`", items.id),
         )
+        .log(error)
     })
 }
 

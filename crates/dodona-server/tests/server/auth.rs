@@ -315,6 +315,7 @@ async fn no_log_has_a_secret_in_it() {
         .with_writer(move || writer.clone())
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::trace!("the finest level is captured");
 
     let server = Server::start().await;
     let owner = server.owner();
@@ -365,7 +366,7 @@ async fn no_log_has_a_secret_in_it() {
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     assert!(
         text.contains("TRACE") && text.contains("echo"),
-        "the log has everything"
+        "the log is incomplete: {text}"
     );
     for (what, secret) in [
         ("token", &token),

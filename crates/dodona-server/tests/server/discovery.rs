@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use dodona_schema::Validator;
 use serde_json::{Value, json};
 
 use crate::support::Server;
@@ -54,7 +55,7 @@ fn compile(name: &Value, schema: &Value) {
         schema.is_object() || schema.is_boolean(),
         "{name}: {schema}"
     );
-    if let Err(error) = jsonschema::validator_for(schema) {
+    if let Err(error) = Validator::new(schema) {
         panic!("{name}: {error}");
     }
 }

@@ -23,6 +23,7 @@ const TABLE: &str = "
     hub.not_found             -32004  failed
     limit.rate                -32005  limited    retryable
     limit.concurrency         -32005  limited    retryable
+    limit.turns               -32005  limited
     limit.size                -32005  limited
     limit.depth               -32005  limited
     limit.deadline            -32005  limited    retryable
@@ -128,6 +129,7 @@ fn the_table_is_complete() {
         | ErrorCode::NotFound
         | ErrorCode::RateLimited
         | ErrorCode::TooManyCalls
+        | ErrorCode::TooManyTurns
         | ErrorCode::TooLarge
         | ErrorCode::TooDeep
         | ErrorCode::DeadlineExceeded
@@ -143,7 +145,7 @@ fn the_table_is_complete() {
         .split_whitespace()
         .filter(|word| word.contains('.'))
         .collect();
-    assert_eq!(names.len(), 21);
+    assert_eq!(names.len(), 22);
     for known in names {
         assert_eq!(name(&ErrorCode::from(known.to_owned())), known);
     }

@@ -102,7 +102,7 @@ async fn a_caller_that_vanishes_stops_its_call() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_wait_whatever_the_others_are() {
+async fn connections_over_the_limit_are_answered_with_503_whatever_the_others_are() {
     let server = Server::builder()
         .options(|options| options.connections = 4)
         .start()
@@ -120,17 +120,77 @@ async fn connections_over_the_limit_wait_whatever_the_others_are() {
     let (mut one, two) = (owner.socket().await, owner.socket().await);
     one.call("echo.say", json!({"text": "x"})).await;
 
-    let mut waiting = server.connect().await;
-    waiting.post(&owner.token, SAY.as_bytes()).await;
-    let early = tokio::time::timeout(Duration::from_millis(300), waiting.head()).await;
-    assert!(early.is_err(), "there is no place for a fifth");
+    for _ in 0..50 {
+        let mut refused = server.connect().await;
+        refused.post(&owner.token, SAY.as_bytes()).await;
+        let response = refused.response().await;
+        assert_eq!(response.status, 503);
+        assert_eq!(response.header("retry-after"), Some("5"));
+    }
     // Those who are in are served.
     assert_eq!(
         one.call("echo.say", json!({"text": "x"})).await["text"],
         "x"
     );
     drop(two);
-    assert_eq!(waiting.response().await.json()["result"]["text"], "x");
+    until("a place to be free", async || {
+        let mut again = server.connect().await;
+        again.post(&owner.token, SAY.as_bytes()).await;
+        again.response().await.status == 200
+    })
+    .await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_target_that_names_another_host_is_refused() {
+    let server = Server::start().await;
+    let owner = server.owner();
+    let port = server.address.port();
+    for (target, status) in [
+        (format!("http://127.0.0.1:{port}/rpc"), 200),
+        ("http://evil.com/rpc".to_owned(), 403),
+        (format!("http://evil.com:{port}/rpc"), 403),
+        (format!("http://127.0.0.1:{}/rpc", port ^ 1), 403),
+        (format!("http://127.0.0.1:{port}@evil.com/rpc"), 403),
+    ] {
+        let mut connection = server.connect().await;
+        let head = format!(
+            "POST {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{SAY}",
+            owner.bearer(),
+            SAY.len()
+        );
+        connection.send(head.as_bytes()).await;
+        assert_eq!(connection.head().await.unwrap().status, status, "{target}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_handshake_needs_a_key_of_16_bytes() {
+    let server = Server::start().await;
+    let owner = server.owner();
+    for (key, status) in [
+        ("dGhlIHNhbXBsZSBub25jZQ==", 101),
+        ("AAAA", 400),
+        ("AAAAAAAAAAAAAAAAAAAAAA", 400),
+        ("AAAAAAAAAAAAAAAAAAAAAB==", 400),
+        ("AAAAAAAAAAAAAAAAAAAAAAAA", 400),
+        ("!!!!!!!!!!!!!!!!!!!!!A==", 400),
+        (
+            "dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            400,
+        ),
+    ] {
+        let mut connection = server.connect().await;
+        let head = format!(
+            "GET /rpc HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n",
+            server.address,
+            owner.bearer()
+        );
+        connection.send(head.as_bytes()).await;
+        assert_eq!(connection.head().await.unwrap().status, status, "{key}");
+    }
     server.stop().await;
 }
 

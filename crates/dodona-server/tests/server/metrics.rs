@@ -87,6 +87,42 @@ async fn what_happens_is_counted() {
 }
 
 #[tokio::test]
+async fn a_secret_in_a_label_is_redacted() {
+    let metrics = collector();
+    let server = Server::builder()
+        .options(|options| options.metrics = Some(metrics))
+        .start()
+        .await;
+    for secret in [
+        "AKIAZQ8VN3RT6YLW2KD9",
+        "sk-proj-Zq8vN3rT6yLw2Kd9",
+        "https://bob:hunterTwoPass@example.com/x",
+        "password=correctHorseBattery",
+        "-----BEGIN PRIVATE KEY-----\nTUlJRXZRSUJBREFOQmdr\n-----END PRIVATE KEY-----",
+    ] {
+        metrics::counter!("dodona_test_total", "label" => secret).increment(1);
+    }
+    let text = server.owner().get("/metrics").await.text();
+    let lines = text
+        .lines()
+        .filter(|line| line.starts_with("dodona_test_total"));
+    assert_eq!(lines.clone().count(), 5, "{text}");
+    for line in lines {
+        assert!(line.contains("[redacted]"), "{line}");
+        for core in [
+            "ZQ8VN3RT6YLW2KD9",
+            "Zq8vN3rT6y",
+            "hunterTwoPass",
+            "Battery",
+            "TUlJRX",
+        ] {
+            assert!(!line.contains(core), "{line}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn metrics_are_for_those_who_may_read() {
     let metrics = collector();
     let server = Server::builder()

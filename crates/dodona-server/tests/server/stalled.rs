@@ -10,8 +10,10 @@ use tokio::net::TcpSocket;
 
 use crate::http::Connection;
 use crate::sse::{Events, parsed, ticks};
-use crate::support::{Server, soon, until};
+use crate::support::{Server, until};
 use crate::ws::Socket;
+
+const SAY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"echo.say","params":{"text":"x"}}"#;
 
 /// A connection that takes little before it stalls.
 async fn small(address: SocketAddr) -> Connection {
@@ -49,11 +51,17 @@ async fn a_stalled_reader_is_let_go_and_can_come_back() {
         100_000,
         "nobody waits for those who stall"
     );
-    let full = soon("the places to be free", async {
-        join_all((0..3).map(|_| owner.socket())).await
+    until("the places to be free", async || {
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            let mut connection = server.connect().await;
+            connection.post(&owner.token, SAY.as_bytes()).await;
+            let status = connection.response().await.status;
+            all.push((status, connection));
+        }
+        all.iter().all(|(status, _)| *status == 200)
     })
     .await;
-    drop(full);
 
     // What had been sent is whole, then it breaks off; from there it goes on.
     let mut seen = Vec::new();

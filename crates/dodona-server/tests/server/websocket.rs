@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use dodona_testkit::assert_well_formed;
 use futures_util::StreamExt;
-use jsonrpsee_core::client::{BatchResponse, ClientT, SubscriptionClientT};
-use jsonrpsee_core::params::{ArrayParams, BatchRequestBuilder, ObjectParams};
-use jsonrpsee_ws_client::{WsClient, WsClientBuilder};
+use jsonrpsee::core::client::{BatchResponse, ClientT, SubscriptionClientT};
+use jsonrpsee::core::params::{ArrayParams, BatchRequestBuilder, ObjectParams};
+use jsonrpsee::ws_client::{WsClient, WsClientBuilder};
 use serde_json::{Value, json};
 
 use crate::sse::{parsed, ticks};
@@ -510,7 +510,7 @@ async fn items_of_many_subscriptions_come_side_by_side_each_in_order() {
 }
 
 /// A client of other people's making.
-async fn jsonrpsee(user: &User<'_>) -> WsClient {
+pub(crate) async fn jsonrpsee(user: &User<'_>) -> WsClient {
     let mut headers = http::HeaderMap::new();
     headers.insert("authorization", user.bearer().parse().unwrap());
     WsClientBuilder::default()

@@ -13,42 +13,51 @@
 //! call that is dropped still gets its terminal); there are at most as many as calls.
 
 mod call_record;
+mod clock;
 mod entry;
 mod history;
 mod live;
 mod pump;
 mod reader;
 mod recovery;
-mod redact;
 mod retention;
 mod schema;
 mod writer;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dodona_proto::{CallId, DoneStatus, ErrorCode, Event, StreamId};
+use dodona_proto::{CallId, DoneStatus, ErrorCode, Event, ItemBody, StreamId};
+use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::{Db, DbError, Durability, MigrateError, Store};
 use entry::{Entry, Queued};
 use live::Live;
 
+pub use crate::Redactor;
 pub use call_record::{CallEnd, CallRecord};
 pub use entry::{CallHead, Decided, DecidedKind, StoredItem, StreamEnd, StreamHead};
 pub use history::{EventFilter, Place, Recent, RecordedEvent};
 pub use reader::StreamReader;
-pub use recovery::Recovered;
-pub use redact::Redactor;
+pub use recovery::{InterruptedStream, Recovered};
 pub use retention::{Held, Pruned, Retention};
 pub use writer::{Begun, Ready, StreamWriter};
 
 /// The journal's own file.
 const FILE: &str = "journal.db";
 
+/// The journal's database and its newest schema version.
+pub const SCHEMAS: &[(&str, usize)] = &[(FILE, schema::MIGRATIONS.len())];
+
 /// How many events wait for a subscriber before the oldest are dropped for it.
 const EVENT_BACKLOG: usize = 1024;
+
+/// After how many bytes those that wait for growth are woken.
+const GROWTH_NOTICE: u64 = 64 << 10;
 
 /// Why the journal did not do its part.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -123,6 +132,40 @@ struct Inner {
     events: broadcast::Sender<Arc<Event>>,
     options: JournalOptions,
     recovered: Recovered,
+    interrupted: Vec<InterruptedStream>,
+    /// When the clock was read last, and what it was worth.
+    clock: tokio::sync::Mutex<Instant>,
+    trusted_ms: AtomicI64,
+    growth: Arc<Growth>,
+}
+
+/// Bytes of entries since the journal was pruned last. Waiting for them does not keep the journal
+/// open.
+#[derive(Debug, Default)]
+pub struct Growth {
+    bytes: AtomicU64,
+    grown: Notify,
+}
+
+impl Growth {
+    /// Waits until about this many bytes were journaled since the last pruning.
+    pub async fn reached(&self, bytes: u64) {
+        loop {
+            let notified = self.grown.notified();
+            if self.bytes.load(Ordering::Relaxed) >= bytes {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    fn add(&self, size: u64) {
+        let before = self.bytes.fetch_add(size, Ordering::Relaxed);
+        // Woken now and then only: this is on the path of every item.
+        if before / GROWTH_NOTICE != (before + size) / GROWTH_NOTICE {
+            self.grown.notify_waiters();
+        }
+    }
 }
 
 impl Journal {
@@ -133,7 +176,8 @@ impl Journal {
         db.migrate(schema::MIGRATIONS)
             .await
             .map_err(|error| JournalError::Open(Arc::new(error)))?;
-        let recovered = recovery::close_interrupted(&db).await?;
+        let trusted_ms = clock::start(&db).await?;
+        let (recovered, interrupted) = recovery::close_interrupted(&db).await?;
         let (queue, entries) = mpsc::unbounded_channel();
         let (events, _) = broadcast::channel(EVENT_BACKLOG);
         let live = Arc::new(Mutex::new(HashMap::new()));
@@ -152,6 +196,10 @@ impl Journal {
                 events,
                 options,
                 recovered,
+                interrupted,
+                clock: tokio::sync::Mutex::new(Instant::now()),
+                trusted_ms: AtomicI64::new(trusted_ms),
+                growth: Arc::default(),
             }),
         })
     }
@@ -159,6 +207,36 @@ impl Journal {
     /// What was found open when the journal was opened, and closed.
     pub fn recovered(&self) -> Recovered {
         self.inner.recovered
+    }
+
+    /// The streams that were found open when the journal was opened, oldest first.
+    pub fn interrupted(&self) -> &[InterruptedStream] {
+        &self.inner.interrupted
+    }
+
+    /// Completes one of them with its last item: the plugin that wrote it had stored the result
+    /// when the process ended. False where it is not one of them, or complete already.
+    pub async fn complete_interrupted(
+        &self,
+        stream: StreamId,
+        content_type: &str,
+        mut data: Value,
+    ) -> Result<bool, JournalError> {
+        if !self
+            .inner
+            .interrupted
+            .iter()
+            .any(|known| known.stream == stream)
+        {
+            return Ok(false);
+        }
+        self.redact(&mut data);
+        let body = ItemBody::Data {
+            content_type: content_type.to_owned().into(),
+            data,
+        };
+        let body = serde_json::to_string(&body).map_err(DbError::abort)?;
+        Ok(recovery::complete(&self.inner.db, stream, body).await?)
     }
 
     /// Begins a stream. Returns once that is queued: items may follow at once, and the id may be
@@ -343,9 +421,38 @@ impl Journal {
         Ok(calls)
     }
 
-    /// Removes what `retention` no longer keeps.
+    /// Removes what `retention` no longer keeps: entries that are too old, and then the oldest ones
+    /// until the rest fits. Where the system's clock is far ahead of the last run, nothing is removed
+    /// because of its age.
     pub async fn prune(&self, retention: Retention) -> Result<Pruned, JournalError> {
-        Ok(retention::prune(&self.inner.db, retention).await?)
+        let inner = &self.inner;
+        inner.growth.bytes.store(0, Ordering::Relaxed);
+        let mut read_at = inner.clock.lock().await;
+        let reading = clock::read(&inner.db, read_at.elapsed()).await?;
+        *read_at = Instant::now();
+        inner
+            .trusted_ms
+            .store(reading.trusted_ms, Ordering::Relaxed);
+        if let Some(days) = reading.days_ahead {
+            tracing::warn!(
+                days,
+                "the system clock is ahead of the last run; nothing is deleted because of its age \
+                 until the clock has been used for some days"
+            );
+        }
+        Ok(retention::prune(&inner.db, retention, reading.trusted_ms).await?)
+    }
+
+    /// How much was journaled since the last pruning.
+    pub fn growth(&self) -> Arc<Growth> {
+        Arc::clone(&self.inner.growth)
+    }
+
+    /// The time by which ages count: the system's, unless it is far ahead of the last run.
+    pub fn trusted_now(&self) -> Timestamp {
+        let now = Timestamp::now();
+        let trusted = self.inner.trusted_ms.load(Ordering::Relaxed);
+        Timestamp::from_millisecond(trusted).map_or(now, |trusted| trusted.min(now))
     }
 
     /// How much it holds; that reads all of it.
@@ -416,6 +523,7 @@ impl Journal {
         if size > limit {
             return Err(JournalError::TooLarge { size, limit });
         }
+        self.inner.growth.add(size as u64 + 64);
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.inner.permits)
             .acquire_many_owned(size)

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use dodona_proto::{
-    CallId, DoneStatus, ErrorCode, ItemBody, ItemKind, MethodName, PluginPath, StreamId,
+    CallId, DoneStatus, ErrorCode, ItemBody, ItemKind, MethodName, PluginPath, ProjectId, StreamId,
+    UserId,
 };
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::entry::{call_suffix, kind_number, mangled};
 use super::schema;
-use crate::{Db, DbError, Tx};
+use crate::{Db, DbError, Row, Tx};
 
 /// Why a call found open at a start ends.
 const INTERRUPTED: &str = "interrupted";
@@ -23,8 +25,39 @@ pub struct Recovered {
     pub calls: u64,
 }
 
+/// The most interrupted streams that are remembered for their plugins.
+const MOST_REMEMBERED: usize = 10_000;
+
+/// A stream that was open when an earlier process ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InterruptedStream {
+    /// Its id.
+    pub stream: StreamId,
+    /// The method that wrote it.
+    pub method: MethodName,
+    /// Whose it is.
+    pub user: UserId,
+    /// The project it is about.
+    pub project: Option<ProjectId>,
+    /// The parameters of the call, with secrets redacted.
+    pub params: Value,
+}
+
+fn interrupted(row: &Row<'_>, stream: StreamId, method: MethodName) -> Option<InterruptedStream> {
+    let project: Option<String> = row.get(4).ok()?;
+    Some(InterruptedStream {
+        stream,
+        method,
+        user: row.text(3).ok()?.parse().ok()?,
+        project: project.map(|id| id.parse()).transpose().ok()?,
+        params: serde_json::from_str(row.text(5).ok()?).ok()?,
+    })
+}
+
 /// Gives every open stream its terminals and every open call its end, in one transaction.
-pub(super) async fn close_interrupted(db: &Db) -> Result<Recovered, DbError> {
+pub(super) async fn close_interrupted(
+    db: &Db,
+) -> Result<(Recovered, Vec<InterruptedStream>), DbError> {
     db.write(|tx| {
         let now = Timestamp::now().as_millisecond();
         let open = tx.query(schema::OPEN_STREAMS, (), |row| {
@@ -38,9 +71,10 @@ pub(super) async fn close_interrupted(db: &Db) -> Result<Recovered, DbError> {
                 .map_err(|_| mangled("streams.method"))?;
             let root = method.plugin().parse();
             let root: PluginPath = root.map_err(|_| mangled("streams.method"))?;
-            Ok((row.get::<i64>(0)?, stream, root))
+            let interrupted = interrupted(row, stream, method);
+            Ok((row.get::<i64>(0)?, stream, root, interrupted))
         })?;
-        for (no, stream, root) in &open {
+        for (no, stream, root, _) in &open {
             close_stream(tx, *no, *stream, root, INTERRUPTED)?;
         }
         let code = ErrorCode::Interrupted;
@@ -48,10 +82,62 @@ pub(super) async fn close_interrupted(db: &Db) -> Result<Recovered, DbError> {
             schema::END_OPEN_CALLS,
             (now, DoneStatus::Failed.as_str(), code.as_str()),
         )?;
-        Ok(Recovered {
+        let recovered = Recovered {
             streams: open.len() as u64,
             calls,
-        })
+        };
+        let streams = open.into_iter().filter_map(|(.., stream)| stream);
+        Ok((recovered, streams.take(MOST_REMEMBERED).collect()))
+    })
+    .await
+}
+
+/// Gives an interrupted stream the last item that it lacks, in the place of the terminal that
+/// recovery wrote, and ends it as complete. False where the stream is not such a one.
+pub(super) async fn complete(db: &Db, stream: StreamId, last: String) -> Result<bool, DbError> {
+    db.write(move |tx| {
+        let found = tx.query_opt(
+            schema::INTERRUPTED_STREAM,
+            (stream.to_string().as_str(), INTERRUPTED),
+            |row| {
+                let method: MethodName = row
+                    .text(1)?
+                    .parse()
+                    .map_err(|_| mangled("streams.method"))?;
+                Ok((row.get::<i64>(0)?, method, row.get::<i64>(2)?))
+            },
+        )?;
+        let Some((no, method, seq)) = found else {
+            return Ok(false);
+        };
+        let done = kind_number(ItemKind::Done);
+        // The terminal of the root is the last item.
+        if tx.execute(schema::DROP_ITEM, (no, seq, done))? == 0 {
+            return Ok(false);
+        }
+        let now = Timestamp::now().as_millisecond();
+        let end = ItemBody::Done {
+            status: DoneStatus::Complete,
+            reason: None,
+        };
+        let end = serde_json::to_string(&end).expect("a terminal can always be written as JSON");
+        let call = call_suffix(&stream.root_call());
+        let data = kind_number(ItemKind::Data);
+        for (seq, kind, body) in [(seq, data, &last), (seq + 1, done, &end)] {
+            let item = (
+                no,
+                seq,
+                call.as_str(),
+                method.plugin(),
+                kind,
+                body.as_str(),
+                now,
+            );
+            tx.execute(schema::ADD_ITEM, item)?;
+        }
+        let status = DoneStatus::Complete.as_str();
+        tx.execute(schema::END_STREAM, (no, now, status, None::<&str>))?;
+        Ok(true)
     })
     .await
 }

@@ -2,7 +2,7 @@
 
 use crate::Migration;
 
-pub(super) const MIGRATIONS: &[Migration] = &[TABLES, ONCE, CAUSES];
+pub(super) const MIGRATIONS: &[Migration] = &[TABLES, ONCE, CAUSES, CLOCK];
 
 const ONCE: Migration = Migration::new(
     2,
@@ -14,6 +14,16 @@ const CAUSES: Migration = Migration::new(
     3,
     "what led to an event",
     "alter table records add column causes text",
+);
+
+const CLOCK: Migration = Migration::new(
+    4,
+    "the clock that retention trusts",
+    "create table clock (
+        id         integer primary key check (id = 1),
+        trusted_ms integer not null,
+        credit_ms  integer not null
+    )",
 );
 
 const TABLES: Migration = Migration::new(
@@ -147,8 +157,16 @@ pub(super) const EVENTS_BELOW: &str = "
 
 pub(super) const FIRST_SINCE: &str = "select min(no) from records where at >= ?1";
 
-pub(super) const OPEN_STREAMS: &str =
-    "select no, stream_id, method from streams where ended_at is null order by no";
+pub(super) const OPEN_STREAMS: &str = "
+    select no, stream_id, method, user_id, project_id, params
+    from streams where ended_at is null order by no";
+
+pub(super) const INTERRUPTED_STREAM: &str = "
+    select no, method, (select coalesce(max(seq), 0) from items where stream_no = streams.no)
+    from streams where stream_id = ?1 and status = 'failed' and reason = ?2";
+
+pub(super) const DROP_ITEM: &str =
+    "delete from items where stream_no = ?1 and seq = ?2 and kind = ?3";
 
 pub(super) const CALLS_OF_ITEMS: &str = "select call, path, kind, seq from items where stream_no = ?1 and seq > ?2 order by seq limit 4096";
 
@@ -173,7 +191,44 @@ pub(super) const OLDEST: &str = "select min(t) from (
     union all select min(began_at) from calls where ended_at is not null
     union all select min(at) from records)";
 
+pub(super) const NEWEST: &str = "select max(t) from (
+    select max(began_at) as t from streams
+    union all select max(began_at) from calls
+    union all select max(at) from records)";
+
 pub(super) const BYTES: &str = "select
-    (select coalesce(sum(length(body)) + count(*) * 64, 0) from items)
-    + (select coalesce(sum(length(body)) + count(*) * 128, 0) from records)
-    + (select coalesce(sum(length(params)) + count(*) * 160, 0) from calls)";
+    (select coalesce(sum(octet_length(body)) + count(*) * 64, 0) from items)
+    + (select coalesce(sum(octet_length(body)) + count(*) * 128, 0) from records)
+    + (select coalesce(sum(octet_length(params)) + count(*) * 160, 0) from calls)";
+
+/// The oldest of each table with their sizes, as [`BYTES`] counts them. The newest stream is never
+/// among them: a stream larger than the bound is kept until another one ends.
+pub(super) const OLDEST_STREAMS: &str = "select no, ended_at from streams
+    where ended_at is not null
+    and no != (select no from streams where ended_at is not null order by ended_at desc, no desc limit 1)
+    order by ended_at, no limit ?1";
+
+pub(super) const OLDEST_CALLS: &str = "select no, began_at, octet_length(params) + 160 from calls
+    where ended_at is not null order by began_at, no limit ?1";
+
+pub(super) const OLDEST_RECORDS: &str =
+    "select no, at, octet_length(body) + 128 from records order by at, no limit ?1";
+
+pub(super) const FIRST_ITEMS_SIZE: &str =
+    "select coalesce(sum(octet_length(body)) + count(*) * 64, 0)
+    from (select body from items where stream_no = ?1 order by seq limit ?2)";
+
+pub(super) const DROP_CALL: &str = "delete from calls where no = ?1";
+
+pub(super) const DROP_RECORD: &str = "delete from records where no = ?1";
+
+pub(super) const START_CLOCK: &str = "insert into clock (id, trusted_ms, credit_ms)
+    values (1, ?1, 0) on conflict do nothing";
+
+pub(super) const READ_CLOCK: &str = "select trusted_ms, credit_ms from clock where id = 1";
+
+pub(super) const SET_CLOCK: &str = "update clock set trusted_ms = ?1, credit_ms = ?2 where id = 1";
+
+/// On how many different days after a time something was written.
+pub(super) const DAYS_SINCE: &str =
+    "select count(distinct began_at / 86400000) from streams where began_at > ?1";

@@ -38,7 +38,7 @@ pub(super) fn before(target: &Target, session: &Session, version: u32) -> Result
 
 /// Copies page by page, what is still in the log included. Copying through SQL instead would
 /// number rows anew, and a full-text index refers to rows by their number.
-fn copy(session: &Session, to: &Path) -> Result<(), Cause> {
+pub(crate) fn copy(session: &Session, to: &Path) -> Result<(), Cause> {
     // One of a migration that was cut short.
     files::remove(to)
         .and_then(|()| files::create_file(to))

@@ -73,7 +73,7 @@ pub enum MigrateError {
         source: Cause,
     },
     /// One of the migrations failed, and none was applied. Fix that migration.
-    #[error("migration {version} (`{name}`) of `{file}` failed")]
+    #[error("migration {version} (`{name}`) of `{file}` failed at line {line}")]
     Apply {
         /// The database to migrate.
         file: String,
@@ -81,6 +81,8 @@ pub enum MigrateError {
         version: u32,
         /// Its name.
         name: String,
+        /// The line of its text, from 1.
+        line: usize,
         /// What went wrong.
         source: DbError,
     },

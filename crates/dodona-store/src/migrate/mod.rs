@@ -7,9 +7,11 @@ mod history;
 use std::borrow::Cow;
 
 use crate::error::DbError;
+use crate::rebuild;
 use crate::session::Session;
 use crate::target::Target;
 
+pub(crate) use backup::copy as copy_database;
 pub use error::MigrateError;
 pub(crate) use history::version;
 
@@ -40,6 +42,7 @@ impl Migration {
 /// Applies what is pending. The caller must not have the database open for writing.
 pub(crate) fn run(target: &Target, migrations: &[Migration]) -> Result<(), MigrateError> {
     check_numbering(target, migrations)?;
+    rebuild::remove_damaged(target).map_err(|source| transaction(target, source))?;
     // Looked up through a connection that cannot write, so that a database to be refused stays
     // as it is, to the byte.
     let history = history::read(target)?;
@@ -83,15 +86,17 @@ fn apply(target: &Target, session: &Session, pending: &[Migration]) -> Result<()
     session.control("BEGIN IMMEDIATE").map_err(failed)?;
     history::create(session).map_err(failed)?;
     for migration in pending {
-        session
-            .run_script(&migration.sql)
-            .and_then(|()| history::record(session, migration))
-            .map_err(|source| MigrateError::Apply {
-                file: target.file.clone(),
-                version: migration.version,
-                name: migration.name.to_string(),
-                source,
-            })?;
+        let failed = |line, source| MigrateError::Apply {
+            file: target.file.clone(),
+            version: migration.version,
+            name: migration.name.to_string(),
+            line,
+            source,
+        };
+        let ran = session.run_script(&migration.sql);
+        ran.map_err(|error| failed(error.line, error.source))?;
+        // A fault of the record is about no line of the migration.
+        history::record(session, migration).map_err(|source| failed(1, source))?;
     }
     if let Some(table) = first_dangling(session).map_err(failed)? {
         return Err(MigrateError::Dangling {

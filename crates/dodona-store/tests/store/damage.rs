@@ -9,7 +9,7 @@ use crate::support::{NOTES, Scratch, note_bodies, write_note};
 fn assert_names_file_and_remedy(error: &DbError, file: &str) {
     assert!(matches!(error, DbError::Corrupt { .. }), "{error:?}");
     let text = error.to_string();
-    for part in [file, "dodona doctor", ".bak"] {
+    for part in [file, "dodona doctor"] {
         assert!(text.contains(part), "{text}");
     }
 }

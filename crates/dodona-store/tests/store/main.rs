@@ -5,6 +5,7 @@
     reason = "a helper of a test fails the test, as the test itself would"
 )]
 
+mod bounds;
 mod closing;
 mod damage;
 mod doctor;

@@ -31,7 +31,7 @@ fn backups(scratch: &Scratch) -> Vec<String> {
     let mut names: Vec<String> = names
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    names.retain(|name| !name.ends_with(".db") && !name.contains(".db-"));
+    names.retain(|name| name.contains(".db.before"));
     names.sort();
     names
 }

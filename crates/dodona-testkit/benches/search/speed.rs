@@ -16,8 +16,8 @@ use tokio::runtime::Runtime;
 
 use crate::peers::Fts5;
 
-/// How many passages the tree is cut to: the 100 000 that DESIGN.md speaks of, and what of them
-/// stands in files that a machine wrote, which are passed over.
+/// The number of passages that the tree is cut to: the 100 000 that the target for queries names,
+/// and those of generated files, which the index leaves out.
 const PASSAGES: usize = 101_000;
 /// Passages asked for, as a person would.
 const LIMIT: usize = 10;

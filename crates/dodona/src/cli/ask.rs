@@ -13,6 +13,7 @@ Examples:
   dodona ask \"How are rules evaluated?\"
   dodona ask \"And who calls that?\"                it goes on from the last question
   dodona ask --context release \"What is left to do?\"
+  dodona ask --agent librarian \"Which notes have no links?\"
   git diff | dodona ask --no-tools --model small
   dodona ask \"Where is the journal written?\" --json | jq -r '.sources[].path'
 
@@ -32,7 +33,11 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// The conversation it belongs to, by name or id [default: the default one]
+    /// The agent that answers, by its name [default: that of the conversation, or `oracle`]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// The conversation it belongs to, by name or id [default: the agent's default one]
     #[arg(long, value_name = "NAME_OR_ID")]
     context: Option<String>,
 
@@ -49,6 +54,7 @@ impl Ask {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let question = Question {
             message: message(self.question)?,
+            agent: self.agent,
             context: self.context,
             model: self.model,
             tools: !self.no_tools,

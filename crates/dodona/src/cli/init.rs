@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Args;
 use dodona_proto::ExitKind;
 
+use super::own_project;
 use crate::config::{self, Layer};
 use crate::failure::Failure;
 use crate::home::Home;
@@ -20,7 +21,8 @@ Examples:
 /// Write a file of settings with every key as a comment
 ///
 /// Without `--user` it is `.dodona/config.toml` in the current directory, which then is the root
-/// of a project. A file that is there already is left alone.
+/// of a project. A file that is there already is left alone. The project counts as your own: its
+/// rules are in force as you save them, unless it already has files that you have not trusted.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Init {
@@ -30,30 +32,35 @@ pub(crate) struct Init {
 }
 
 impl Init {
-    pub(crate) fn run(self, shell: &Shell) -> Result<(), Failure> {
-        let (file, layer) = if self.user {
+    pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
+        if self.user {
             let home = Home::find()?;
             home.create()?;
-            (home.config_file(), Layer::User)
-        } else {
-            let here = match &shell.project {
-                Some(named) => named.clone(),
-                None => std::env::current_dir().map_err(|error| {
-                    Failure::usage(format!("the current directory is gone: {error}"))
-                })?,
-            };
-            (config::project_file(&here), Layer::Project)
+            return write(&home.config_file(), Layer::User);
+        }
+
+        let here = match &shell.project {
+            Some(named) => named.clone(),
+            None => std::env::current_dir().map_err(|error| {
+                Failure::usage(format!("the current directory is gone: {error}"))
+            })?,
         };
-        match write_new(&file, &config::new_file(layer)) {
-            Ok(()) => super::print(&format!("wrote {}\n", file.display())),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let message = format!("`{}` is there already and was left alone", file.display());
-                Err(Failure::usage(message))
-            }
-            Err(error) => {
-                let message = format!("could not write `{}`: {error}", file.display());
-                Err(Failure::new(ExitKind::Failed, message))
-            }
+        // Written first: the file makes the directory the root of a project.
+        write(&config::project_file(&here), Layer::Project)?;
+        own_project::create_in(shell, None, || Ok(())).await
+    }
+}
+
+fn write(file: &Path, layer: Layer) -> Result<(), Failure> {
+    match write_new(file, &config::new_file(layer)) {
+        Ok(()) => super::print(&format!("wrote {}\n", file.display())),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let message = format!("`{}` is there already and was left alone", file.display());
+            Err(Failure::usage(message))
+        }
+        Err(error) => {
+            let message = format!("could not write `{}`: {error}", file.display());
+            Err(Failure::new(ExitKind::Failed, message))
         }
     }
 }

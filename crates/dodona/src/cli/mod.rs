@@ -4,6 +4,7 @@ mod agents;
 mod answer;
 mod approvals;
 mod ask;
+mod backup;
 mod call;
 mod calls;
 mod cancel;
@@ -17,14 +18,18 @@ mod events;
 mod form;
 mod index;
 mod init;
+mod logs;
+mod man;
 mod mcp;
 mod methods;
 mod models;
 mod notes;
 mod open;
+mod own_project;
 mod plugins;
 mod prompt;
 mod query;
+mod restore;
 mod rules;
 mod search;
 mod serve;
@@ -34,16 +39,18 @@ mod trust;
 mod usage;
 mod web;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use clap::builder::OsStringValueParser;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand, ValueEnum};
 use dodona_proto::ExitKind;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::logs::{self, Audience};
+use crate::logs::{self as program_log, Audience};
 use crate::shell::Shell;
 
 const STYLES: Styles = Styles::styled()
@@ -63,6 +70,7 @@ Examples:
   dodona serve                         for programs, pages and other commands
   dodona mcp config claude-code        for an MCP client
   dodona rules list                    what shall happen when
+  dodona logs --follow                 what rules log
   dodona doctor                        is everything all right?
 
 Environment:
@@ -78,13 +86,17 @@ pub(crate) struct Cli {
     command: Command,
 
     /// The project a call is about [default: the nearest directory upwards with `.dodona` or `.git`]
+    // Without a value it says that the nearest project is meant, where a command has a choice.
     #[arg(
         long,
         global = true,
         value_name = "DIR",
+        num_args = 0..=1,
+        default_missing_value = "",
+        value_parser = OsStringValueParser::new(),
         help_heading = "Global options"
     )]
-    project: Option<PathBuf>,
+    project: Option<OsString>,
 
     /// When to use colours
     #[arg(
@@ -96,6 +108,15 @@ pub(crate) struct Cli {
         hide_possible_values = false
     )]
     color: When,
+
+    /// Print texts unchanged: with control characters, and exports with secrets
+    #[arg(long, global = true, help_heading = "Global options")]
+    raw: bool,
+
+    /// Create databases again that existed before and are missing, without their data
+    // Hidden: it is for the one start after a loss, and the error names it.
+    #[arg(long, global = true, hide = true)]
+    accept_data_loss: bool,
 }
 
 /// When to use colours.
@@ -131,6 +152,7 @@ enum Command {
     Plugins(plugins::Plugins),
     Rules(rules::Rules),
     Events(events::Events),
+    Logs(logs::Logs),
     Serve(serve::Serve),
     Mcp(mcp::Mcp),
     Open(open::Open),
@@ -141,7 +163,10 @@ enum Command {
     Trust(trust::Trust),
     Eval(eval::Eval),
     Doctor(doctor::Doctor),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -154,16 +179,22 @@ impl Command {
 }
 
 impl Cli {
-    /// Reads the command line. Where it makes no sense, or asks for help, the process ends here.
-    pub(crate) fn parse_arguments() -> Self {
-        let cli = Self::parse();
+    /// Reads the command line. Where it is invalid, or asks for help, the process ends here.
+    pub(crate) fn parse_arguments(words: Vec<OsString>) -> Self {
+        let cli = Self::parse_from(words);
         cli.color.set();
+        if cli.raw {
+            crate::paint::print_raw();
+        }
+        if cli.accept_data_loss {
+            crate::session::accept_data_loss();
+        }
         cli
     }
 
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        logs::start(self.command.audience())?;
+        program_log::start(self.command.audience())?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -179,7 +210,10 @@ impl Cli {
         outcome
     }
 
-    async fn dispatch(self) -> Result<(), Failure> {
+    async fn dispatch(mut self) -> Result<(), Failure> {
+        if let Command::Config(config) = &mut self.command {
+            config.take_key_from(&mut self.project);
+        }
         let interrupt = Interrupt::watch().map_err(|error| {
             Failure::new(
                 ExitKind::Failed,
@@ -187,7 +221,11 @@ impl Cli {
             )
         })?;
         let shell = Shell {
-            project: self.project,
+            names_project: self.project.is_some(),
+            project: self
+                .project
+                .filter(|dir| !dir.is_empty())
+                .map(PathBuf::from),
             interrupt,
         };
         match self.command {
@@ -205,14 +243,15 @@ impl Cli {
             Command::Usage(usage) => usage.run(&shell).await,
             Command::Prompt(prompt) => prompt.run(&shell).await,
             Command::Index(index) => index.run(&shell).await,
-            Command::Init(init) => init.run(&shell),
-            Command::Config(config) => config.run(&shell),
+            Command::Init(init) => init.run(&shell).await,
+            Command::Config(config) => config.run(&shell).await,
             Command::Call(call) => call.run(&shell).await,
             Command::Methods(methods) => methods.run(&shell).await,
             Command::Models(models) => models.run(&shell).await,
             Command::Plugins(plugins) => plugins.run(&shell).await,
             Command::Rules(rules) => rules.run(&shell).await,
             Command::Events(events) => events.run(&shell).await,
+            Command::Logs(logs) => logs.run(&shell).await,
             Command::Serve(serve) => serve.run(&shell).await,
             Command::Mcp(mcp) => mcp.run(&shell).await,
             Command::Open(open) => open.run(&shell).await,
@@ -223,7 +262,10 @@ impl Cli {
             Command::Trust(trust) => trust.run(&shell).await,
             Command::Eval(eval) => eval.run(),
             Command::Doctor(doctor) => doctor.run(&shell).await,
+            Command::Backup(backup) => backup.run().await,
+            Command::Restore(restore) => restore.run().await,
             Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(),
         }
     }
 }

@@ -34,7 +34,10 @@ enum Command {
         /// The question that would be asked
         #[arg(long, value_name = "TEXT")]
         message: Option<String>,
-        /// The conversation, by name or id [default: the default one]
+        /// The agent that would answer, by its name [default: that of the conversation, or `oracle`]
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+        /// The conversation, by name or id [default: the agent's default one]
         #[arg(long, value_name = "NAME_OR_ID")]
         context: Option<String>,
         /// The model, by its name in the settings
@@ -50,11 +53,15 @@ impl Prompt {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let Command::Show {
             message,
+            agent,
             context,
             model,
             json,
         } = self.command;
-        let params = params(message.as_deref(), context.as_deref(), model.as_deref());
+        let mut params = params(message.as_deref(), context.as_deref(), model.as_deref());
+        if let Some(agent) = agent {
+            params["agent_id"] = json!(agent);
+        }
         let session = shell.session_in_project().await?;
         let shown = session.ask::<Value>("agent.prompt", params).await;
         session.close().await;

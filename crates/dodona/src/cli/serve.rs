@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dodona_hub::Answerers;
 use dodona_proto::ExitKind;
 use dodona_server::{Metrics, ServerOptions};
 use serde_json::json;
@@ -56,9 +55,7 @@ impl Serve {
         // Before the hub starts: it counts into what is installed then.
         let metrics = Metrics::install()
             .map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
-        let mut local = Local::start(&home, Answerers::Somebody)
-            .await
-            .map_err(already_served)?;
+        let mut local = Local::start_server(&home).await.map_err(already_served)?;
         let served = self.serve(&home, &mut local, metrics, shell).await;
         if served.is_err() {
             local.hub.stop(std::time::Duration::ZERO).await;
@@ -91,10 +88,13 @@ impl Serve {
             write_ready(file, &url)?;
         }
         tell(&url, address);
+        let hub = local.hub.clone();
+        tokio::spawn(async move { hub.report_damage().await });
         let shutdown = CancellationToken::new();
         let options = ServerOptions {
             allowed_hosts: self.allow_host.clone(),
             metrics: Some(metrics),
+            connections: connections(local.server.max_connections),
             ..ServerOptions::default()
         };
         let serving = dodona_server::serve(listener, local.hub.clone(), options, shutdown.clone());
@@ -124,6 +124,41 @@ impl Serve {
             _ => failure,
         }
     }
+}
+
+/// Open files that are not connections: databases, indexes, watches, MCP servers.
+#[cfg(unix)]
+const OTHER_FILES: u64 = 256;
+
+/// As many connections as are wanted, or as the limit of open files allows after it was raised as
+/// far as it can be.
+#[cfg(unix)]
+fn connections(wanted: u32) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let files = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let room = files.map_or(u64::MAX, |files| files.saturating_sub(OTHER_FILES).max(16));
+    let allowed = u64::from(wanted).min(room);
+    if allowed < u64::from(wanted) {
+        tracing::warn!(
+            allowed,
+            wanted,
+            "the limit of open files allows fewer connections than `server.max_connections`"
+        );
+    }
+    usize::try_from(allowed).unwrap_or(usize::MAX)
+}
+
+#[cfg(not(unix))]
+fn connections(wanted: u32) -> usize {
+    wanted as usize
 }
 
 fn already_served(failure: StartFailure) -> Failure {

@@ -19,14 +19,16 @@ use crate::shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  dodona trust                 what would this project run? trust it, if you say so
-  dodona trust show            only look
-  dodona trust accept --yes    for scripts, after a look
-  dodona trust revoke          nothing of it runs any more
-  dodona trust list            the projects that you trust
+  dodona trust                    review the project, then trust it or not
+  dodona trust show               only review it
+  dodona trust accept --yes       trust it without a question, in a script
+  dodona trust accept --follow    trust later changes too, in a project of your own
+  dodona trust revoke             deactivate its rules, plugins, prompts and agents
+  dodona trust list               list the trusted projects
 
-Rules and settings of a project need no trust: they can only add. Scripts, processes, prompts and
-agents do, and again whenever one of their files changes.";
+Rules, plugins, prompts and agents of a project are inactive until you trust them, and again when
+one of their files changes. Settings need no trust. A project in which you ran `dodona init` or
+`dodona rules new` is your own: its rules are in force as you save them.";
 
 /// See what a project would run, and decide whether it may
 #[derive(Debug, Args)]
@@ -45,6 +47,9 @@ enum Command {
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
+        /// Trust later changes too; for a project that only you change
+        #[arg(long)]
+        follow: bool,
         #[command(flatten)]
         form: Form,
     },
@@ -99,6 +104,7 @@ struct Pin {
     hash: String,
     granted_by: String,
     granted_at: String,
+    follow: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -110,9 +116,10 @@ impl Trust {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let command = self.command.unwrap_or(Command::Accept {
             yes: false,
+            follow: false,
             form: Form { json: false },
         });
-        let session = shell.session_in_project().await?;
+        let session = shell.quiet_session_in_project().await?;
         let done = command.ask(&session).await;
         session.close().await;
         done?.print()
@@ -126,7 +133,7 @@ impl Command {
                 let shown = looked(session).await?;
                 Ok(form.text(&shown, words).into())
             }
-            Self::Accept { yes, form } => accept(session, yes, form).await,
+            Self::Accept { yes, follow, form } => accept(session, yes, follow, form).await,
             Self::Revoke(form) => {
                 let shown: Shown = answer(session, "hub.trust_revoke", json!({})).await?;
                 let told = |shown: &Shown, _| format!("{} is not trusted\n", one_line(&shown.root));
@@ -141,9 +148,11 @@ impl Command {
 }
 
 /// Shows what there is, and trusts it if that is what the user wants.
-async fn accept(session: &Session, yes: bool, form: Form) -> Result<Done, Failure> {
+async fn accept(session: &Session, yes: bool, follow: bool, form: Form) -> Result<Done, Failure> {
     let shown = looked(session).await?;
-    let (true, Some(hash)) = (needs_word(&shown), shown.hash.as_ref()) else {
+    let follows = |pin: &Pin| pin.follow == "everything";
+    let is_due = needs_word(&shown) || (follow && !shown.granted.as_ref().is_some_and(follows));
+    let (true, Some(hash)) = (is_due, shown.hash.as_ref()) else {
         let failure = shown
             .problem
             .as_ref()
@@ -166,11 +175,15 @@ async fn accept(session: &Session, yes: bool, form: Form) -> Result<Done, Failur
         }
     };
     if !agreed {
-        let text = "not trusted; nothing of it runs\n".to_owned();
+        let text = "not trusted; nothing changed\n".to_owned();
         let failure = Some(Failure::Told(ExitKind::Refused));
         return Ok(Done { text, failure });
     }
-    let params: Value = json!({ "hash": hash });
+    let follow = match follow {
+        true => "everything",
+        false => "nothing",
+    };
+    let params: Value = json!({ "hash": hash, "follow": follow });
     let trusted: Shown = answer(session, "hub.trust_accept", params).await?;
     Ok(form.text(&trusted.with_settings()?, words).into())
 }
@@ -222,7 +235,9 @@ fn words(shown: &Shown, paint: Paint) -> String {
     if let Some(problem) = &shown.problem {
         let _ = writeln!(text, "  {}", paint.bad(one_line(problem)));
     }
-    for item in &shown.items {
+    // Settings are listed below, each with its value.
+    let items = shown.items.iter().filter(|item| item.kind != "settings");
+    for item in items {
         let about = match item.about.is_empty() {
             true => String::new(),
             false => format!("  {}", paint.dim(one_line(&item.about))),
@@ -264,13 +279,18 @@ fn state(shown: &Shown, paint: Paint) -> String {
     match (shown.state.as_str(), &shown.granted) {
         ("nothing", _) => "nothing in it needs trust".to_owned(),
         ("trusted", Some(pin)) => {
-            let since = format!("trusted by {} since {}", pin.granted_by, pin.granted_at);
+            let later = match pin.follow.as_str() {
+                "everything" => ", with later changes",
+                "rules" => ", with later changes of its rules",
+                _ => "",
+            };
+            let since = format!("trusted by {} since {}{later}", pin.granted_by, pin.granted_at);
             paint.good(one_line(&since)).to_string()
         }
         ("changed", _) => paint
-            .bad("changed since it was trusted; nothing of it runs")
+            .bad("changed since it was trusted; changed rules, and all plugins, prompts and agents, are inactive")
             .to_string(),
-        _ => "not trusted; nothing of it runs".to_owned(),
+        _ => "not trusted; its rules, plugins, prompts and agents are inactive".to_owned(),
     }
 }
 

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::{Range, RangeInclusive};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use dodona_hub::{CapabilityMode, Limit};
+use dodona_plugin::reading::to_json;
 use dodona_proto::{MethodName, PluginName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
-use super::{Settings, article};
+use super::{Layer, Settings, article};
 use crate::quantity;
 
 /// One key: adding a setting is adding a row to [`KEYS`] and to the reference.
@@ -48,9 +49,13 @@ enum Kind {
     Text(fn(&mut Settings) -> &mut Option<String>),
     Methods(fn(&mut Settings) -> &mut BTreeSet<MethodName>),
     Hosts(fn(&mut Settings) -> &mut Vec<String>),
+    Directories(fn(&mut Settings) -> &mut Vec<PathBuf>),
+    Files(fn(&mut Settings) -> &mut Vec<String>),
     Mode(fn(&mut Settings) -> &mut CapabilityMode),
+    AgentModel,
     Model,
     Embeddings,
+    RuleSetting,
 }
 
 type Limits = fn(&mut Settings) -> &mut HashMap<PluginName, Limit>;
@@ -76,8 +81,8 @@ const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
 /// The keys, in the order of the reference.
 pub(super) const KEYS: &[Key] = {
     use Kind::{
-        Count, Depth, Embeddings, Folder, Hosts, MemorySize, Methods, Mode, Model, PluginLimit,
-        Size, Text, Time, Within,
+        AgentModel, Count, Depth, Directories, Embeddings, Files, Folder, Hosts, MemorySize,
+        Methods, Mode, Model, PluginLimit, RuleSetting, Size, Text, Time, Within,
     };
     const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
     const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
@@ -121,6 +126,11 @@ pub(super) const KEYS: &[Key] = {
             "approvals.unattended",
             Methods(|s| &mut s.hub.approvals.unattended),
             "tools that agents may use without asking, of those that ask when an agent uses them",
+        ),
+        user(
+            "server.max_connections",
+            Within(1..=1_000_000, |s| &mut s.server.max_connections),
+            "connections that a server holds at once; further ones are answered with 503. Never more than the limit of open files allows",
         ),
         user(
             "limits.nested",
@@ -185,12 +195,22 @@ pub(super) const KEYS: &[Key] = {
         user(
             "journal.max_age",
             Time(|s| &mut s.hub.retention.max_age),
-            "what is older is forgotten",
+            "older entries are deleted, see [what the journal keeps](storage.md#what-the-journal-keeps)",
         ),
         user(
             "journal.max_size",
             Size(|s| &mut s.hub.retention.max_bytes),
-            "when the journal is larger, the oldest entries are forgotten",
+            "when the journal is larger, the oldest entries are deleted until it fits",
+        ),
+        user(
+            "projects.roots",
+            Directories(|s| &mut s.hub.project_roots),
+            "directories below which users without `hub:admin` may register projects, as absolute paths or with `~/`. See [projects](../security.md#projects)",
+        ),
+        user(
+            "files.allow",
+            Files(|s| &mut s.files_allow),
+            "files and directories of projects that may be read although they are ignored or look like secrets, as paths from the project's root such as `.env.test`. `.git` and `.dodona` stay closed",
         ),
         project(
             "vault.root",
@@ -204,8 +224,8 @@ pub(super) const KEYS: &[Key] = {
         ),
         user(
             "web.allow_hosts",
-            Hosts(|s| &mut s.web.allow_hosts),
-            "hosts that `web.fetch` may ask although they are not on the public network, as `host` or `host:port`",
+            Hosts(|s| &mut s.allow_hosts),
+            "hosts that `web.fetch` and plugins may reach although they are not on the public network, as `host` or `host:port`. A plugin also needs the capability `net:HOST`",
         ),
         user(
             "agent.model",
@@ -253,6 +273,11 @@ pub(super) const KEYS: &[Key] = {
             "after how long without a word a session has ended",
         ),
         user(
+            "agents.*.model_override",
+            AgentModel,
+            "the model of one agent, in place of the `model_override` in its definition, see [agents](agents.md)",
+        ),
+        user(
             "models.*",
             Model,
             "a table that describes a model, see [models](models.md)",
@@ -261,6 +286,11 @@ pub(super) const KEYS: &[Key] = {
             "embeddings",
             Embeddings,
             "a table that names an embedding model, see [search](search.md). Search then fuses nearness of meaning with its own ranking; without it nothing leaves the machine",
+        ),
+        project(
+            "settings.*",
+            RuleSetting,
+            "a value that rules can read: a boolean, a number, a string, or a list of these. Yours is `context.user.settings.NAME`, a project's is `context.project.settings.NAME`, see [settings for rules](rules.md#settings)",
         ),
     ]
 };
@@ -296,10 +326,19 @@ impl Key {
     pub(super) fn set(
         &self,
         settings: &mut Settings,
+        layer: Layer,
         path: &[&str],
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(), (Range<usize>, String)> {
         match &self.kind {
+            Kind::RuleSetting => {
+                let name = path.last().copied().unwrap_or_default();
+                let setting = rule_setting(name, value.get_ref());
+                let setting = setting.map_err(|expected| (value.span(), expected))?;
+                let settings = settings.rule_settings_mut(layer);
+                settings.insert(name.to_owned(), setting);
+                Ok(())
+            }
             Kind::Model => {
                 let name = path.last().copied().unwrap_or_default();
                 settings.models.insert(name.to_owned(), table(value)?);
@@ -322,7 +361,14 @@ impl Key {
         value: &DeValue<'_>,
     ) -> Result<(), String> {
         match &self.kind {
-            Kind::Model | Kind::Embeddings => return Err("is a table".to_owned()),
+            Kind::Model | Kind::Embeddings | Kind::RuleSetting => {
+                return Err("is a table".to_owned());
+            }
+            Kind::AgentModel => {
+                let name = path.get(1).copied().unwrap_or_default();
+                let agents = &mut settings.agent.models;
+                agents.insert(name.to_owned(), text(value)?);
+            }
             Kind::Time(field) => *field(settings) = time(value)?,
             Kind::Size(field) => *field(settings) = size(value)?,
             Kind::MemorySize(field) => {
@@ -355,6 +401,8 @@ impl Key {
             Kind::Text(field) => *field(settings) = Some(text(value)?),
             Kind::Methods(field) => *field(settings) = methods(value)?,
             Kind::Hosts(field) => *field(settings) = hosts(value)?,
+            Kind::Directories(field) => *field(settings) = directories(value)?,
+            Kind::Files(field) => *field(settings) = files(value)?,
             Kind::Mode(field) => *field(settings) = mode(value)?,
         }
         Ok(())
@@ -376,11 +424,14 @@ impl Key {
             }
             Kind::Folder(field) | Kind::Text(field) => quoted(field(settings).clone()?),
             Kind::Methods(field) => inline(field(settings))?,
-            Kind::Hosts(field) => inline(field(settings))?,
+            Kind::Hosts(field) | Kind::Files(field) => inline(field(settings))?,
+            Kind::Directories(field) => inline(field(settings))?,
             Kind::Mode(field) => quoted(match field(settings) {
                 CapabilityMode::Warn => "warn".to_owned(),
                 CapabilityMode::Enforce => "enforce".to_owned(),
             }),
+            Kind::AgentModel => quoted(settings.agent.models.get(name)?.clone()),
+            Kind::RuleSetting => inline(settings.rule_settings.get(name)?)?,
             Kind::Model => inline(settings.models.get(name)?)?,
             Kind::Embeddings => inline(settings.embeddings.as_ref()?)?,
         })
@@ -414,6 +465,8 @@ impl Key {
                 "embeddings",
                 &["provider = \"ollama\"", "model = \"nomic-embed-text\""],
             )),
+            Kind::RuleSetting => Some(("settings", &["strict = true"])),
+            Kind::AgentModel => Some(("agents.librarian", &["model_override = \"offline\""])),
             _ => None,
         }
     }
@@ -429,6 +482,21 @@ impl Key {
     pub(super) fn is_open(&self) -> bool {
         self.name.contains('*')
     }
+}
+
+/// A setting of rules. Times are refused: JSON has none.
+fn rule_setting(name: &str, value: &DeValue<'_>) -> Result<serde_json::Value, String> {
+    if let DeValue::Datetime(_) = value {
+        return Err("expected a string: put the date in quotes".to_owned());
+    }
+    let value = to_json(value)?;
+    dodona_rules::settings::check(name, &value)?;
+    Ok(value)
+}
+
+/// The value of a setting, as it would be written.
+pub(super) fn shown_setting(value: &serde_json::Value) -> Option<String> {
+    inline(value)
 }
 
 /// A table that says what it holds by itself.
@@ -490,6 +558,52 @@ fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     listed.iter().map(host).collect()
 }
 
+/// Absolute directories in a list; `~/` is the user's home directory.
+fn directories(value: &DeValue<'_>) -> Result<Vec<PathBuf>, String> {
+    let directory = |entry: String| {
+        let path = match entry.strip_prefix("~/") {
+            Some(rest) => std::env::home_dir()
+                .ok_or("could not find your home directory")?
+                .join(rest),
+            None => PathBuf::from(&entry),
+        };
+        match path.is_absolute() {
+            true => Ok(path),
+            false => Err(format!("expected an absolute path, not {entry:?}")),
+        }
+    };
+    texts(value, "/srv/projects")?
+        .into_iter()
+        .map(directory)
+        .collect()
+}
+
+/// Paths below a project in a list.
+fn files(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let file = |entry: String| match below_project(&entry) {
+        true => Ok(entry),
+        false => Err(format!(
+            "expected a path from the project's root, without `..`, not {entry:?}"
+        )),
+    };
+    texts(value, ".env.test")?.into_iter().map(file).collect()
+}
+
+fn texts(value: &DeValue<'_>, example: &str) -> Result<Vec<String>, String> {
+    let expected = || {
+        let found = article(value);
+        format!("expected a list such as [{example:?}], not {found}")
+    };
+    let listed = value.as_array().ok_or_else(expected)?;
+    listed.iter().map(|entry| text(entry.get_ref())).collect()
+}
+
+fn below_project(path: &str) -> bool {
+    Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
 fn mode(value: &DeValue<'_>) -> Result<CapabilityMode, String> {
     match text(value)?.as_str() {
         "warn" => Ok(CapabilityMode::Warn),
@@ -501,10 +615,7 @@ fn mode(value: &DeValue<'_>) -> Result<CapabilityMode, String> {
 /// A folder below the project: nothing can point outside of it.
 fn folder(value: &DeValue<'_>) -> Result<String, String> {
     let named = text(value)?;
-    let inside = Path::new(&named)
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    match inside {
+    match below_project(&named) {
         true => Ok(named
             .trim_start_matches("./")
             .trim_end_matches('/')

@@ -3,6 +3,7 @@
 //! A file is read strictly: what is not a known key, or not a value of its kind, is a fault that
 //! is shown with its line. All faults are found in one reading. [`keys::KEYS`] lists what there is.
 
+mod edit;
 mod keys;
 mod show;
 
@@ -17,6 +18,8 @@ use dodona_hub::HubConfig;
 use dodona_knowledge::WebOptions;
 use dodona_llm::{EmbedderConfig, ModelConfig};
 use dodona_plugin::reading::table_to_json;
+use dodona_server::ServerOptions;
+use serde_json::Value;
 use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -24,6 +27,7 @@ use toml::de::{DeTable, DeValue};
 use crate::excerpt::{self, Fault};
 use crate::nearest::nearest;
 use crate::paint::Paint;
+pub(crate) use edit::ConfigFile;
 use keys::{KEYS, Key, Scope};
 pub(crate) use show::{Entry, entries, new_file};
 
@@ -82,6 +86,40 @@ pub(crate) struct Settings {
     pub(crate) embeddings: Option<EmbedderConfig>,
     /// What of the web may be asked.
     pub(crate) web: WebOptions,
+    /// Hosts that requests may reach although they are not on the public network.
+    pub(crate) allow_hosts: Vec<String>,
+    /// Files of projects that may be read although they are ignored or look like secrets.
+    pub(crate) files_allow: Vec<String>,
+    /// The server.
+    pub(crate) server: ServerSettings,
+    /// Values that rules can read, the user's.
+    pub(crate) rule_settings: BTreeMap<String, Value>,
+}
+
+impl Settings {
+    /// The values that rules can read, of one file. A project's never replace the user's.
+    fn rule_settings_mut(&mut self, layer: Layer) -> &mut BTreeMap<String, Value> {
+        match layer {
+            Layer::User => &mut self.rule_settings,
+            Layer::Project => &mut self.project.rule_settings,
+        }
+    }
+}
+
+/// What is set about the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerSettings {
+    /// The most connections at once.
+    pub(crate) max_connections: u32,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        let connections = ServerOptions::default().connections;
+        Self {
+            max_connections: u32::try_from(connections).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 /// How the agent works.
@@ -89,6 +127,8 @@ pub(crate) struct Settings {
 pub(crate) struct AgentSettings {
     /// Which model answers.
     pub(crate) model: Option<String>,
+    /// Models of single agents, by their names.
+    pub(crate) models: BTreeMap<String, String>,
     /// How many times it is asked for one question.
     pub(crate) max_turns: u32,
     /// How many tokens of a new conversation it is shown.
@@ -120,6 +160,7 @@ impl Default for AgentSettings {
         } = AgentOptions::default();
         Self {
             model: None,
+            models: BTreeMap::new(),
             max_turns,
             token_budget: u32::try_from(DEFAULT_TOKEN_BUDGET).unwrap_or(u32::MAX),
             tool_timeout,
@@ -133,10 +174,12 @@ impl Default for AgentSettings {
 }
 
 /// What a project may set for itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ProjectSettings {
     /// The folder with its notes.
     pub(crate) vault_root: Option<String>,
+    /// Values that rules can read.
+    pub(crate) rule_settings: BTreeMap<String, Value>,
 }
 
 /// Which file a setting is in.
@@ -177,9 +220,27 @@ pub(crate) fn load_with_project(
     let mut reading = Reading::default();
     reading.file(user, Layer::User)?;
     if let Some(root) = root {
-        reading.file(&project_file(root), Layer::Project)?;
+        let file = project_file(root);
+        must_be_inside(&file)?;
+        reading.file(&file, Layer::Project)?;
     }
     Ok((reading.settings, reading.origins))
+}
+
+/// Refuses a project's file behind a symbolic link: a clone could make us read and quote any file.
+fn must_be_inside(file: &Path) -> Result<(), ConfigError> {
+    let is_link = |path: &Path| {
+        path.symlink_metadata()
+            .is_ok_and(|found| found.is_symlink())
+    };
+    if !is_link(file) && !file.parent().is_some_and(is_link) {
+        return Ok(());
+    }
+    let why = "a project's settings must not be a symbolic link";
+    Err(ConfigError::Read {
+        path: file.to_owned(),
+        source: io::Error::new(io::ErrorKind::PermissionDenied, why),
+    })
 }
 
 /// The settings, and what is wrong with the text they are in.
@@ -306,11 +367,15 @@ impl Reading<'_> {
 
     fn set(&mut self, key: &Key, path: &[&str], value: &Spanned<DeValue<'_>>) {
         let name = path.join(".");
-        match key.set(&mut self.settings, path, value) {
+        match key.set(&mut self.settings, self.layer, path, value) {
             Ok(()) => {
                 let (line, _) = excerpt::line_and_column(self.text, value.span().start);
                 let layer = self.layer;
-                self.origins.insert(name, Origin { layer, line });
+                let shown = match (layer, path.first()) {
+                    (Layer::Project, Some(&RULE_SETTINGS)) => format!("{PROJECT}.{name}"),
+                    _ => name,
+                };
+                self.origins.insert(shown, Origin { layer, line });
             }
             Err((span, expected)) => self.fault(span, format!("`{name}`: {expected}"), None),
         }
@@ -323,6 +388,19 @@ impl Reading<'_> {
             hint,
         });
     }
+}
+
+/// The table of values that rules can read.
+const RULE_SETTINGS: &str = "settings";
+
+/// What begins the names of a project's values for rules, where both are shown.
+const PROJECT: &str = "project";
+
+/// What is wrong with a text, as one of the two files.
+pub(crate) fn faults(text: &str, layer: Layer) -> Vec<Fault> {
+    let mut reading = Reading::default();
+    reading.text(text, layer);
+    reading.faults
 }
 
 /// What an unknown key may have meant: the nearest one beside it, or what there is there.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::keys::{KEYS, Scope};
-use super::{Layer, Origin, Settings};
+use super::keys::{self, KEYS, Scope};
+use super::{Layer, Origin, PROJECT, RULE_SETTINGS, Settings};
 
 /// A setting that is in force.
 #[derive(Debug, Serialize)]
@@ -41,6 +41,18 @@ pub(crate) fn entries(mut settings: Settings, origins: &BTreeMap<String, Origin>
                 origin: origins.get(name).cloned(),
             });
         }
+    }
+    let prefix = format!("{PROJECT}.{RULE_SETTINGS}.");
+    let of_project = origins
+        .iter()
+        .filter_map(|(name, origin)| Some((name, name.strip_prefix(&prefix)?, origin)));
+    for (name, setting, origin) in of_project {
+        let value = settings.project.rule_settings.get(setting);
+        entries.push(Entry {
+            key: name.clone(),
+            value: value.and_then(keys::shown_setting),
+            origin: Some(origin.clone()),
+        });
     }
     entries
 }

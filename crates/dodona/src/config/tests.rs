@@ -159,10 +159,9 @@ fn the_reference_has_every_key_with_its_default_and_meaning() {
             (
                 key.name.replace(
                     '*',
-                    if key.name == "models.*" {
-                        "NAME"
-                    } else {
-                        "PLUGIN"
+                    match key.name.starts_with("limits.") {
+                        true => "PLUGIN",
+                        false => "NAME",
                     },
                 ),
                 default,

@@ -16,12 +16,14 @@ use dodona_server::client::RemoteStream;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::owner::{OwnerError, OwnerNote, Ownership};
-pub(crate) use local::{Local, StartFailure};
+use crate::quantity;
+pub(crate) use local::{Local, StartFailure, accept_data_loss};
 use remote::Remote;
 
 /// How long to wait for another command that uses the home and does not serve.
@@ -68,10 +70,44 @@ impl Session {
         project: Option<&Path>,
         answerers: Answerers,
     ) -> Result<Self, Failure> {
-        let mut session = Self {
-            hub: backend(home, answerers).await?,
+        Self::start_within(home, project, answerers, None).await
+    }
+
+    /// The same, but gives up after `patience` where another process owns the home and does not
+    /// respond.
+    pub(crate) async fn start_within(
+        home: &Home,
+        project: Option<&Path>,
+        answerers: Answerers,
+        patience: Option<Duration>,
+    ) -> Result<Self, Failure> {
+        let started = Instant::now();
+        let session = Self {
+            hub: backend(home, answerers, patience.unwrap_or(PATIENCE)).await?,
             project: None,
         };
+        let (Some(patience), Backend::Remote(remote)) = (patience, &session.hub) else {
+            return session.about(project).await;
+        };
+        let error = unresponsive(remote.owner(), patience);
+        match timeout_at(started + patience, session.about(project)).await {
+            Ok(session) => session,
+            Err(_) => Err(error.into()),
+        }
+    }
+
+    /// The error for a server that has not responded in this time; nothing where the hub is in this
+    /// process.
+    pub(crate) fn unresponsive(&self, patience: Duration) -> Option<CallError> {
+        match &self.hub {
+            Backend::Local(_) => None,
+            Backend::Remote(remote) => Some(unresponsive(remote.owner(), patience)),
+        }
+    }
+
+    /// The session about the project at this root, if it is a registered one.
+    async fn about(self, project: Option<&Path>) -> Result<Self, Failure> {
+        let mut session = self;
         match session.registered(project).await {
             Ok(project) => session.project = project,
             Err(error) => {
@@ -135,7 +171,17 @@ impl Session {
         Ok(found.map(|project| project.id))
     }
 
-    async fn projects(&self) -> Result<Vec<Project>, CallError> {
+    /// Makes everything from now on be about a registered project.
+    pub(crate) async fn turn_to(&mut self, project: &ProjectId) -> Result<(), CallError> {
+        if let Backend::Remote(remote) = &mut self.hub {
+            remote.about(project).await?;
+        }
+        self.project = Some(project.clone());
+        Ok(())
+    }
+
+    /// The user's projects.
+    pub(crate) async fn projects(&self) -> Result<Vec<Project>, CallError> {
         #[derive(Deserialize)]
         struct Projects {
             projects: Vec<Project>,
@@ -219,8 +265,12 @@ impl Session {
 
 /// The hub of the home: another process's if it serves, this one's if nobody has it. Another
 /// command that has it for its own call is waited for.
-async fn backend(home: &Home, answerers: Answerers) -> Result<Backend, Failure> {
-    let started = tokio::time::Instant::now();
+async fn backend(
+    home: &Home,
+    answerers: Answerers,
+    patience: Duration,
+) -> Result<Backend, Failure> {
+    let started = Instant::now();
     let mut told = false;
     loop {
         let held = match Local::start(home, answerers).await {
@@ -228,29 +278,40 @@ async fn backend(home: &Home, answerers: Answerers) -> Result<Backend, Failure> 
             Err(StartFailure::Held(note)) => note,
             Err(StartFailure::Other(failure)) => return Err(failure),
         };
-        let unreachable = match held
-            .as_ref()
-            .and_then(|note: &OwnerNote| note.url.as_deref())
-        {
-            Some(url) => match Remote::connect(home, url, None).await {
-                Ok(remote) => return Ok(Backend::Remote(remote)),
-                // It may be ending, or starting.
-                Err(error) if error.code == ErrorCode::Interrupted => Some(error),
-                Err(error) => return Err(error.into()),
-            },
+        let serving = held.as_ref().filter(|note: &&OwnerNote| note.url.is_some());
+        let unreachable = match serving {
+            Some(owner) => {
+                let connecting = Remote::connect(home, owner);
+                match timeout_at(started + patience, connecting).await {
+                    Ok(Ok(remote)) => return Ok(Backend::Remote(remote)),
+                    // It may be ending, or starting.
+                    Ok(Err(error)) if error.code == ErrorCode::Interrupted => Some(error),
+                    Ok(Err(error)) => return Err(error.into()),
+                    Err(_) => Some(unresponsive(owner, patience)),
+                }
+            }
             None => None,
         };
         if !told && started.elapsed() > TELL_AFTER {
             told = true;
             tell_waiting(held.as_ref());
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() >= patience {
             return Err(
                 unreachable.map_or_else(|| OwnerError::Held { note: held }.into(), Into::into)
             );
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+}
+
+/// The server accepts connections and answers none.
+fn unresponsive(owner: &OwnerNote, patience: Duration) -> CallError {
+    let (pid, time) = (owner.pid, quantity::show_elapsed(patience));
+    let message = format!("the server (process {pid}) did not respond within {time}");
+    CallError::new(ErrorCode::DeadlineExceeded, message).hint(format!(
+        "check whether process {pid} is stopped or overloaded; if it is stopped, run `kill -CONT {pid}`"
+    ))
 }
 
 fn tell_waiting(owner: Option<&OwnerNote>) {

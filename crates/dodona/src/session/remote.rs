@@ -8,20 +8,17 @@ use serde_json::Value;
 
 use super::Ask;
 use crate::home::Home;
+use crate::owner::OwnerNote;
 
 /// A connection to the server that owns the home.
 pub(super) struct Remote {
     client: Client,
-    url: String,
+    owner: OwnerNote,
     token: String,
 }
 
 impl Remote {
-    pub(super) async fn connect(
-        home: &Home,
-        url: &str,
-        project: Option<&ProjectId>,
-    ) -> Result<Self, CallError> {
+    pub(super) async fn connect(home: &Home, owner: &OwnerNote) -> Result<Self, CallError> {
         let token = fs::read_to_string(&home.token).map_err(|error| {
             let message = format!("could not read the token file `{}`", home.token.display());
             CallError::new(ErrorCode::Unauthenticated, message)
@@ -29,22 +26,28 @@ impl Remote {
                 .log(error)
         })?;
         let token = token.trim().to_owned();
-        let client = Client::connect(url, &token, project).await?;
+        let url = owner.url.as_deref().unwrap_or_default();
+        let client = Client::connect(url, &token, None).await?;
         Ok(Self {
             client,
-            url: url.to_owned(),
+            owner: owner.clone(),
             token,
         })
     }
 
     /// Makes everything from now on be about a project.
     pub(super) async fn about(&mut self, project: &ProjectId) -> Result<(), CallError> {
-        self.client = Client::connect(&self.url, &self.token, Some(project)).await?;
+        self.client = Client::connect(self.url(), &self.token, Some(project)).await?;
         Ok(())
     }
 
     pub(super) fn url(&self) -> &str {
-        &self.url
+        self.owner.url.as_deref().unwrap_or_default()
+    }
+
+    /// The process that serves.
+    pub(super) fn owner(&self) -> &OwnerNote {
+        &self.owner
     }
 
     /// A time bound needs a call that can be stopped by its name, which one that is watched has.

@@ -29,12 +29,13 @@ fn agents_are_listed_with_what_they_may_use() {
     let listed = home.run(&["agents"]);
     assert_eq!(listed.code, Some(1), "{}", listed.stderr);
     let has = |line: &str| assert!(listed.stdout.contains(line), "{}", listed.stdout);
-    has("scout      Finds things.  at most 3 turns · small\n");
+    has("scout      Finds things.  at most 3 turns · small · user\n");
     has("           code_read, code_search\n");
-    has("unknown field `colour`");
+    has("there is no key `colour`");
+    has("there is no model `small`");
     let listed = home.run(&["agents", "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
-    assert_eq!(listed["agents"][1]["name"], "scout");
+    assert_eq!(listed["agents"][2]["name"], "scout");
 }
 
 /// Three notes that link to each other, beside the home.
@@ -127,4 +128,156 @@ fn what_the_librarian_did_is_traced_below_the_question_and_undone_as_one_step() 
     let undone = home.run(&["notes", "undo", "--query", done, "--project", project]);
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert_eq!(files(&root), before);
+}
+
+fn succeeds(home: &Home, arguments: &[&str]) -> Value {
+    let outcome = home.run(&[arguments, &["--json"]].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.shown());
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+fn fails(home: &Home, arguments: &[&str], expected: &str) {
+    let outcome = home.run(arguments);
+    assert_ne!(outcome.code, Some(0), "{}", outcome.shown());
+    assert!(outcome.stderr.contains(expected), "{}", outcome.shown());
+}
+
+/// The folder in which the program is started, as a project.
+const IN_PROJECT: [&str; 2] = ["--project", "."];
+
+fn define_scout(home: &Home) {
+    let tools = "code_search,code_read";
+    let prompt = "You are {{ agent }}.";
+    let define = ["agents", "define", "scout", "--tools", tools];
+    succeeds(home, &[&define[..], &["--prompt", prompt]].concat());
+}
+
+#[test]
+fn a_question_goes_to_the_agent_that_it_names() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    define_scout(&home);
+    model.says(Reply::text("Here."));
+    let asked = home.run(
+        &[
+            &["ask", "--agent", "scout", "Where is it?"][..],
+            &IN_PROJECT,
+        ]
+        .concat(),
+    );
+    assert_eq!(asked.code, Some(0), "{}", asked.shown());
+    // The request of the seed, over the wire.
+    model.says(Reply::text("There."));
+    let request = ["call", "agent.chat", "agent_id=scout", "message=And now?"];
+    let answered = home.run(&[&request[..], &IN_PROJECT].concat());
+    assert_eq!(answered.code, Some(0), "{}", answered.shown());
+    let requests = model.requests();
+    for request in &requests {
+        assert_eq!(request["messages"][0]["content"], "You are scout.");
+        let tools = request["tools"].as_array().unwrap().iter();
+        let names: Vec<&str> = tools
+            .filter_map(|tool| tool["function"]["name"].as_str())
+            .collect();
+        assert!(names.contains(&"code_search"), "{names:?}");
+        assert!(!names.contains(&"vault_write"), "{names:?}");
+        // Every agent can read the rest of a result that was cut.
+        assert!(names.contains(&"agent_result"), "{names:?}");
+    }
+    // The second question continues the agent's own conversation.
+    assert!(requests[1].to_string().contains("Where is it?"));
+    let contexts = succeeds(&home, &[&["contexts", "list"][..], &IN_PROJECT].concat());
+    assert_eq!(contexts[0]["agent_id"], "scout", "{contexts}");
+}
+
+#[test]
+fn an_agent_that_is_not_defined_is_reported_with_the_nearest_one() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    define_scout(&home);
+    fails(&home, &["ask", "--agent", "scuot", "Hello?"], "scout");
+    assert!(model.requests().is_empty());
+    fails(&home, &["agents", "show", "nobody"], "nobody");
+    fails(&home, &["agents", "delete", "nobody"], "nobody");
+    // Bundled agents cannot be deleted.
+    fails(&home, &["agents", "delete", "librarian"], "librarian");
+    succeeds(&home, &["agents", "delete", "scout"]);
+    fails(&home, &["ask", "--agent", "scout", "Hello?"], "scout");
+    let folder = home.path().join("config/agents");
+    let left: Vec<_> = fs::read_dir(&folder).into_iter().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn an_invalid_definition_writes_nothing() {
+    let home = Home::new();
+    let define = |name: &str, tools: &str, prompt: &str, expected: &str| {
+        let arguments = [
+            "agents", "define", name, "--tools", tools, "--prompt", prompt,
+        ];
+        fails(&home, &arguments, expected);
+    };
+    define("scout", "code_serch", "You.", "code_search");
+    define("scout", "code_search", "You are {{ agent", "prompt");
+    define("Scout!", "code_search", "You.", "lower-case");
+    define("oracle", "code_search", "You.", "oracle");
+    let folder = home.path().join("config/agents");
+    assert!(!folder.exists() || fs::read_dir(&folder).unwrap().next().is_none());
+    define_scout(&home);
+    let before = files_of(&folder);
+    // An existing definition is replaced only on request, and a failed replacement changes nothing.
+    define("scout", "code_read", "Other.", "`replace`");
+    let replace = ["agents", "define", "scout", "--tools", "no_such_tool"];
+    let replace = [&replace[..], &["--prompt", "Other.", "--replace"]].concat();
+    fails(&home, &replace, "no_such_tool");
+    assert_eq!(files_of(&folder), before);
+}
+
+fn files_of(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, fs::read_to_string(path).unwrap())
+    };
+    entries.map(|entry| read(entry.unwrap().path())).collect()
+}
+
+#[test]
+fn a_note_to_oneself_is_read_by_the_model_in_the_next_question() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    succeeds(&home, &[&["index"][..], &IN_PROJECT].concat());
+    let message = "message=Run the tests before you answer.";
+    let notify = ["call", "agent.notify_self", message];
+    let stored = succeeds(&home, &[&notify[..], &IN_PROJECT].concat());
+    assert_eq!(stored["queued"], true, "{stored}");
+    model.says(Reply::text("Done."));
+    assert_eq!(
+        home.run(&[&["ask", "Is it done?"][..], &IN_PROJECT].concat())
+            .code,
+        Some(0)
+    );
+    let request = model.requests().pop().unwrap().to_string();
+    assert_eq!(
+        request.matches("Run the tests before you answer.").count(),
+        1
+    );
+}
+
+#[test]
+fn the_model_can_leave_itself_a_note() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    let arguments = json!({ "message": "Look at the log again." }).to_string();
+    let reply = Reply::stream().tool_call("call-1", "agent_notify_self", &[&arguments]);
+    model.says(reply);
+    model.says(Reply::text("I will."));
+    assert_eq!(home.run(&["ask", "Remind yourself."]).code, Some(0));
+    model.says(Reply::text("I have."));
+    assert_eq!(home.run(&["ask", "Did you?"]).code, Some(0));
+    let request = model.requests().pop().unwrap();
+    let question = request["messages"].as_array().unwrap().iter();
+    let told = question.filter(|message| {
+        message["role"] == "user" && message.to_string().contains("Look at the log again.")
+    });
+    assert_eq!(told.count(), 1, "{request}");
 }

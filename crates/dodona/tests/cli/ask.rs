@@ -264,3 +264,50 @@ fn an_index_tells_what_changed() {
         json!({ "files": 2, "notes": 1, "changed": 0, "removed": 0, "commits": 0, "skipped": 0 })
     );
 }
+
+/// The content of the last message that a model was sent: the result of its tool.
+fn last_result(model: &Model) -> Value {
+    let request = model.requests().pop().unwrap();
+    let message = request["messages"].as_array().unwrap().last().unwrap();
+    serde_json::from_str(message["content"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn a_model_reads_a_large_file_in_parts_of_whole_lines() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    let folder = home.path().with_file_name("large");
+    fs::create_dir_all(&folder).unwrap();
+    let lines: Vec<String> = (1..=4_000)
+        .map(|n| format!("\tname = \"package-{n}\" # line {n}"))
+        .collect();
+    fs::write(folder.join("large.toml"), lines.join("\n") + "\n").unwrap();
+    let indexed = home.run(&["index", "--project", "large"]);
+    assert_eq!(indexed.code, Some(0), "{}", indexed.shown());
+    let mut read: Vec<String> = Vec::new();
+    while read.len() < lines.len() {
+        let from = read.len() + 1;
+        let arguments = json!({ "path": "large.toml", "from": from }).to_string();
+        model.says(Reply::stream().tool_call("a", "code_read", &[&arguments]));
+        // One of these is the number of the part; the others are of passages or of nothing.
+        model.says(Reply::text("Read [1] [2] [3] [4]."));
+        // A conversation of its own for each part, so that all have the same room.
+        let name = format!("part-{from}");
+        let begun = home.run(&["contexts", "new", &name, "--project", "large"]);
+        assert_eq!(begun.code, Some(0), "{}", begun.shown());
+        let asked = home.run(&["ask", "Read on.", "--project", "large", "--context", &name]);
+        assert_eq!(asked.code, Some(0), "{}", asked.shown());
+        let result = last_result(&model);
+        let shown = result["text"].as_str().unwrap();
+        let is_last = result["next_line"].is_null();
+        assert!(is_last || shown.len() > 10_000, "{} bytes", shown.len());
+        assert_eq!(result["source"]["line_start"], from);
+        read.extend(shown.lines().map(str::to_owned));
+        assert_eq!(result["source"]["line_end"], read.len());
+        // The citation of the part holds: it covers the lines that were shown.
+        let cited = format!("large.toml:{from}-{}", read.len());
+        assert!(asked.stdout.contains(&cited), "{}", asked.shown());
+        assert!(is_last || result["next_line"] == read.len() + 1, "{result}");
+    }
+    assert_eq!(read, lines);
+}

@@ -296,3 +296,46 @@ fn there_is_nothing_to_shorten_in_a_conversation_that_is_not_there() {
             .contains("there is no conversation `nowhere`")
     );
 }
+
+#[test]
+fn an_export_in_the_form_of_the_seed_is_imported_again() {
+    let home = filled();
+    let export = |context: &str| {
+        let arguments = ["contexts", "export", context, "--format", "seed", "--json"];
+        let exported = home.run(&arguments);
+        assert_eq!(exported.code, Some(0), "{}", exported.shown());
+        let document: Value = serde_json::from_str(&exported.stdout).unwrap();
+        document
+    };
+    let original = export("login");
+    let texts = |document: &Value, field: &str| -> Vec<Value> {
+        // The seed stores lists as JSON text in a column.
+        serde_json::from_str(document[field].as_str().unwrap()).unwrap()
+    };
+    let exchanges = texts(&original, "recent_exchanges_json");
+    assert!(!exchanges.is_empty(), "{original}");
+    for field in ["role", "content", "timestamp", "token_count"] {
+        assert!(
+            exchanges[0].get(field).is_some(),
+            "{field}: {}",
+            exchanges[0]
+        );
+    }
+    texts(&original, "key_decisions_json");
+    let path = home.path().with_file_name("seed.json");
+    fs::write(&path, original.to_string()).unwrap();
+    let copied = home.run(&["contexts", "import", "seed.json", "--name", "copy"]);
+    assert_eq!(copied.code, Some(0), "{}", copied.shown());
+    let copy = export("copy");
+    // A copy is a conversation of its own, with exchanges of its own.
+    assert_ne!(copy["id"], original["id"]);
+    let contents = |document: &Value| {
+        let mut exchanges = texts(document, "recent_exchanges_json");
+        for exchange in &mut exchanges {
+            exchange.as_object_mut().unwrap().remove("id");
+        }
+        let fields = ["key_decisions_json", "token_budget", "compressed_summary"];
+        (exchanges, fields.map(|field| document[field].clone()))
+    };
+    assert_eq!(contents(&copy), contents(&original));
+}

@@ -16,12 +16,14 @@ mod chat;
 mod chat_terminal;
 mod completions;
 mod contexts;
+mod damage;
 mod doctor;
 mod eval;
 mod harness;
 mod help;
 #[cfg(unix)]
 mod index_killed;
+mod library;
 mod luau;
 mod mcp;
 mod methods;
@@ -30,11 +32,17 @@ mod models;
 mod mounts;
 mod notes;
 mod plugins;
+#[cfg(unix)]
+mod privacy;
+mod projects;
 mod prompt;
 #[cfg(target_os = "linux")]
 mod pty;
 mod query;
 mod rules;
+mod secrets;
+mod seed_examples;
+mod seeds;
 mod serve;
 mod settings;
 #[cfg(unix)]
@@ -43,4 +51,7 @@ mod surfaces;
 mod threads;
 mod trust;
 mod trusted;
+#[cfg(target_os = "linux")]
+mod unwritable;
+mod versions;
 mod wire;

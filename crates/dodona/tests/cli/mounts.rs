@@ -182,3 +182,51 @@ fn a_tool_of_a_mounted_server_asks_first_and_is_answered_by_command_and_over_rpc
     assert!(asked.stdout.starts_with("Said."), "{}", asked.shown());
     assert_eq!(told(&model)["text"], "unasked");
 }
+
+/// Servers that say nothing, and a start that does not wait for them.
+#[test]
+fn a_server_is_ready_before_silent_mcp_servers_which_start_side_by_side() {
+    let home = Home::new();
+    home.configure("");
+    let config = home.path().join("config");
+    fs::create_dir(config.join("plugins")).unwrap();
+    let mut roster = String::new();
+    for name in ["one", "two", "three"] {
+        roster.push_str(&format!(
+            "[plugin.{name}]\nenabled = true\nmodule = \"mcp:/bin/sleep 600\"\n"
+        ));
+        let settings = "[server]\nstart_timeout = \"4s\"\n";
+        fs::write(
+            config.join("plugins").join(format!("{name}.toml")),
+            settings,
+        )
+        .unwrap();
+    }
+    fs::write(config.join("plugins.toml"), roster).unwrap();
+    let server = Server::on(home);
+    let statuses = || -> Vec<(String, String)> {
+        let listed = server.json(&["plugins", "list", "--json"]);
+        let listed = listed["plugins"].as_array().unwrap().clone();
+        let silent = listed
+            .into_iter()
+            .filter(|one| ["one", "two", "three"].contains(&one["name"].as_str().unwrap()));
+        silent
+            .map(|one| {
+                let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
+                (text("state"), text("reason"))
+            })
+            .collect()
+    };
+    let first = statuses();
+    assert_eq!(first.len(), 3);
+    assert!(
+        first.iter().all(|(state, _)| state == "starting"),
+        "{first:?}"
+    );
+    wait_until("all three have failed", || {
+        statuses().iter().all(|(state, _)| state == "failed")
+    });
+    for (_, reason) in statuses() {
+        assert!(reason.contains("(waited "), "{reason}");
+    }
+}

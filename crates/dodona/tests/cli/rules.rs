@@ -10,6 +10,7 @@ use crate::harness::{Home, Outcome, check};
 const TALKATIVE: &str = r#"[rule]
 id = "talkative"
 trigger = "on_tool_complete"
+surfaces = ["cli", "rpc"]
 [condition]
 expression = "context.result.tool_name == 'vault_search' and context.state.get('searches', 0) < 1"
 [[actions]]
@@ -33,6 +34,7 @@ fn project(home: &Home) -> PathBuf {
         let text = format!("# Login {number}\n\nLogin number {number} issues a token.\n");
         fs::write(root.join(format!("login-{number}.md")), text).unwrap();
     }
+    well(home, &["trust", "accept", "--follow", "--yes"]);
     root
 }
 
@@ -131,6 +133,40 @@ fn a_check_names_file_line_and_column_and_what_was_meant() {
         &wrong.replace("\"call.", "\"context.call."),
     );
     assert!(well(&home, &["rules", "check"]).contains("7 rules, nothing wrong"));
+}
+
+#[test]
+fn a_check_warns_of_a_file_that_is_not_named_after_its_rule() {
+    let home = Home::new();
+    let root = project(&home);
+    write(
+        &root,
+        "budget",
+        &TALKATIVE.replace("\"talkative\"", "\"token-budget\""),
+    );
+    let warning = "warning: the file is named `budget.toml`, and its rule has the id \
+                   `token-budget`, rename the file to `token-budget.toml`";
+    // Of the rules in use, and of a file by name. A warning does not fail the command.
+    for command in [
+        &["rules", "check"][..],
+        &["rules", "check", "project/.dodona/rules/budget.toml"],
+    ] {
+        let checked = well(&home, command);
+        assert!(checked.contains(warning), "{checked}");
+    }
+    let checked = json(&home, &["rules", "check"]);
+    let problem = &checked["problems"][0];
+    assert_eq!(
+        (&problem["severity"], &problem["place"]["line"]),
+        (&json!("warning"), &json!(2))
+    );
+    write(
+        &root,
+        "token-budget",
+        &TALKATIVE.replace("\"talkative\"", "\"token-budget\""),
+    );
+    fs::remove_file(root.join(".dodona/rules/budget.toml")).unwrap();
+    assert!(well(&home, &["rules", "check"]).contains("nothing wrong"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +12,17 @@ use crate::harness::{Home, wait_until};
 /// A server on a home of its own; killed when dropped.
 pub(crate) struct Server {
     pub(crate) home: Home,
-    process: Child,
+    process: Process,
+}
+
+/// Killed when dropped.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 impl Server {
@@ -26,13 +36,50 @@ impl Server {
         Self { home, process }
     }
 
-    fn spawn(home: &Home, listen: &str) -> Child {
+    /// With more variables in its environment, and its log in a file.
+    pub(crate) fn with_env(home: Home, env: &[(&str, &str)]) -> Self {
+        let log = fs::File::create(Self::log_file(&home)).unwrap();
+        let mut command = Self::command(&home, "127.0.0.1:0");
+        command.envs(env.iter().copied()).stderr(log);
+        let process = Self::spawn_as(&home, command);
+        Self { home, process }
+    }
+
+    /// What a server that was started with [`Self::with_env`] has logged.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(Self::log_file(&self.home)).unwrap()
+    }
+
+    fn log_file(home: &Home) -> PathBuf {
+        home.path().with_file_name("log")
+    }
+
+    fn spawn(home: &Home, listen: &str) -> Process {
+        Self::spawn_as(home, Self::command(home, listen))
+    }
+
+    fn command(home: &Home, listen: &str) -> Command {
+        home.command(&["serve", "--listen", listen, "--ready-file", "ready"])
+    }
+
+    fn spawn_as(home: &Home, mut command: Command) -> Process {
         let ready = Self::ready_file(home);
         let _ = fs::remove_file(&ready);
-        let arguments = ["serve", "--listen", listen, "--ready-file", "ready"];
-        let process = home.command(&arguments).spawn().unwrap();
+        let process = command.spawn().unwrap();
         wait_until("the server is ready", || ready.exists());
-        process
+        Process(process)
+    }
+
+    /// Its process.
+    #[cfg(unix)]
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.process.0)
+    }
+
+    /// Kills it; its home stays.
+    pub(crate) fn end(self) -> Home {
+        drop(self.process);
+        self.home
     }
 
     fn ready_file(home: &Home) -> PathBuf {
@@ -48,8 +95,8 @@ impl Server {
             .unwrap()
             .strip_prefix("http://")
             .unwrap();
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        self.process.0.kill().unwrap();
+        self.process.0.wait().unwrap();
         self.process = Self::spawn(&self.home, address);
     }
 
@@ -83,13 +130,6 @@ impl Server {
         let outcome = self.home.run(arguments);
         assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
         serde_json::from_str(&outcome.stdout).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -231,15 +271,15 @@ fn a_stream_goes_on_over_a_killed_and_restarted_server() {
 #[test]
 fn a_server_that_is_told_to_end_lets_go_of_everything() {
     let mut server = Server::start();
-    let pid = server.process.id().to_string();
+    let pid = server.process.0.id().to_string();
     assert!(
-        std::process::Command::new("kill")
+        Command::new("kill")
             .args(["-TERM", &pid])
             .status()
             .unwrap()
             .success()
     );
-    assert_eq!(server.process.wait().unwrap().code(), Some(0));
+    assert_eq!(server.process.0.wait().unwrap().code(), Some(0));
     assert!(
         !Server::ready_file(&server.home).exists(),
         "the ready file names a server that is gone"

@@ -112,3 +112,28 @@ fn a_watched_index_takes_in_changes_until_ctrl_c() {
     let (told, status) = rest(&mut child);
     assert_eq!(status.code(), Some(0), "{told}");
 }
+
+/// The server is stopped as by Ctrl-Z: the system still accepts connections for it.
+#[test]
+fn a_timeout_holds_for_a_server_that_is_stopped() {
+    let server = crate::serve::Server::on(Home::new());
+    let pid = server.pid();
+    let run = |arguments: &[&str]| server.home.run(arguments);
+    assert_eq!(
+        run(&["call", "echo.say", "text=x", "--timeout", "30s"]).code,
+        Some(0)
+    );
+    kill_process(pid, Signal::STOP).unwrap();
+    let called = run(&["call", "echo.say", "text=x", "--timeout", "3s"]);
+    kill_process(pid, Signal::CONT).unwrap();
+    assert_eq!(called.code, Some(4), "{}", called.stderr);
+    let number = pid.as_raw_nonzero();
+    let message = format!("error: the server (process {number}) did not respond within 3.0 s");
+    assert!(called.stderr.contains(&message), "{}", called.stderr);
+    assert!(
+        called.stderr.contains(&format!("kill -CONT {number}")),
+        "{}",
+        called.stderr
+    );
+    assert_eq!(run(&["call", "echo.say", "text=x"]).code, Some(0));
+}

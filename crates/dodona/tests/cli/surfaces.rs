@@ -168,7 +168,10 @@ fn a_question_of_a_rule_waits_on_every_surface_for_its_answer() {
                 let question = office.answer(verb);
                 (call.join().unwrap(), question)
             });
-            assert_eq!(question, format!("Change {path}?"));
+            assert_eq!(
+                question,
+                format!("rule `ask-first` of project `project` says: Change {path}?")
+            );
             assert_eq!(called.is_ok(), is_written, "{surface:?}: {called:?}");
             assert_eq!(office.site.root().join(path).exists(), is_written);
         }

@@ -53,6 +53,10 @@ pub(crate) fn run_in(home: &Home, dir: &Path, arguments: &[&str]) -> Outcome {
     home.outcome(arguments, command.current_dir(dir).output().unwrap())
 }
 
+/// A rule that refuses every tool.
+const DENY: &str = "[rule]\nid = \"a\"\ntrigger = \"on_tool_call\"\n\
+    [condition]\nexpression = \"True\"\n[action]\ntype = \"deny\"\nmessage = \"not in here\"\n";
+
 #[test]
 fn help_says_what_trust_is() {
     check("help_trust", &["trust", "--help"]);
@@ -124,9 +128,11 @@ fn a_change_of_any_file_asks_again_and_says_what_changed() {
     cloned.run(&home, &["trust", "accept", "--yes"]);
     let said = cloned.run(&home, &["call", "greeter.hello", "--json"]);
     assert!(said.stdout.contains("changed"), "{}", said.shown());
-    // Rules need no trust.
-    cloned.write("rules/a.toml", "[rule]\nid = \"a\"\n");
+    // Settings need no trust, and rules do.
+    cloned.write("config.toml", "");
     assert_eq!(cloned.state(&home)["state"], "trusted");
+    cloned.write("rules/a.toml", DENY);
+    assert_eq!(cloned.state(&home)["state"], "changed");
     let revoked = cloned.run(&home, &["trust", "revoke"]);
     assert_eq!(revoked.code, Some(0), "{}", revoked.shown());
     assert_ne!(cloned.run(&home, &["call", "greeter.hello"]).code, Some(0));
@@ -176,4 +182,165 @@ fn a_link_in_what_would_be_trusted_is_refused() {
     let refused = cloned.run(&home, &["trust", "accept", "--yes"]);
     assert_eq!(refused.code, Some(3), "{}", refused.shown());
     assert!(refused.stdout.contains("is a link"), "{}", refused.shown());
+}
+
+/// The project of a user, empty but for `.dodona`.
+fn empty_project() -> TempDir {
+    let project = tempfile::tempdir().unwrap();
+    fs::create_dir_all(project.path().join(".dodona")).unwrap();
+    project
+}
+
+fn save(project: &Path, file: &str, text: &str) {
+    let path = project.join(".dodona").join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn rules_of_a_cloned_project_are_inactive_until_they_are_trusted() {
+    let (home, project) = (Home::new(), empty_project());
+    save(project.path(), "rules/a.toml", DENY);
+    let run = |arguments: &[&str]| run_in(&home, project.path(), arguments);
+    let listed = run(&["rules", "list"]);
+    assert!(
+        listed.stdout.contains("inactive: project not trusted"),
+        "{}",
+        listed.shown()
+    );
+    // The notice is printed once per change.
+    assert!(
+        listed
+            .stderr
+            .contains("because it is not trusted: 1 rule; review it with `dodona trust show`"),
+        "{}",
+        listed.shown()
+    );
+    let called = run(&["call", "echo.say", "text=x"]);
+    assert_eq!(called.code, Some(0), "{}", called.shown());
+    let listed = run(&["rules", "list"]);
+    assert_eq!(listed.stderr, "", "{}", listed.shown());
+    save(
+        project.path(),
+        "rules/b.toml",
+        &DENY.replace("\"a\"", "\"b\""),
+    );
+    let listed = run(&["rules", "list"]);
+    assert!(listed.stderr.contains("2 rules"), "{}", listed.shown());
+    let shown = run(&["trust", "show"]);
+    assert!(
+        shown.stdout.contains("on_tool_call: deny"),
+        "{}",
+        shown.shown()
+    );
+    run(&["trust", "accept", "--yes"]);
+    let called = run(&["call", "echo.say", "text=x"]);
+    assert_eq!(called.code, Some(3), "{}", called.shown());
+    assert!(
+        called.stderr.contains("says: not in here"),
+        "{}",
+        called.shown()
+    );
+    // A rule that changes is inactive again; the reviewed one stays.
+    save(
+        project.path(),
+        "rules/a.toml",
+        &DENY.replace("not in here", "changed"),
+    );
+    let called = run(&["call", "echo.say", "text=x"]);
+    assert!(called.stderr.contains("rule `b`"), "{}", called.shown());
+    let listed = run(&["rules", "list"]);
+    assert!(
+        listed.stdout.contains("inactive: changed since trusted"),
+        "{}",
+        listed.shown()
+    );
+}
+
+#[test]
+fn a_project_that_the_user_began_needs_no_second_step() {
+    for begin in [
+        &["init"][..],
+        &["rules", "new", "first"],
+        &["trust", "accept", "--follow", "--yes"],
+    ] {
+        let (home, project) = (Home::new(), tempfile::tempdir().unwrap());
+        fs::create_dir(project.path().join(".git")).unwrap();
+        let run = |arguments: &[&str]| run_in(&home, project.path(), arguments);
+        let begun = run(begin);
+        assert_eq!(
+            (begun.code, &*begun.stderr),
+            (Some(0), ""),
+            "{}",
+            begun.shown()
+        );
+        // Saved in an editor.
+        save(project.path(), "rules/a.toml", DENY);
+        let called = run(&["call", "echo.say", "text=x"]);
+        assert_eq!(called.code, Some(3), "{}", called.shown());
+    }
+}
+
+#[test]
+fn a_new_rule_in_a_clone_is_trusted_and_the_rest_of_the_clone_is_not() {
+    let (home, cloned) = (Home::new(), Cloned::new());
+    cloned.write("rules/a.toml", DENY);
+    let made = cloned.run(&home, &["rules", "new", "mine"]);
+    assert_eq!(made.code, Some(0), "{}", made.shown());
+    assert!(made.stderr.contains("review it with"), "{}", made.shown());
+    let listed = cloned.run(&home, &["rules", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let inactive = |rule: &str| {
+        let mut rules = listed["rules"].as_array().unwrap().iter();
+        rules.find(|one| one["rule"] == rule).unwrap()["inactive"].clone()
+    };
+    assert_eq!(inactive("rules/mine"), Value::Null);
+    assert_eq!(inactive("rules/a"), "changed_since_trusted");
+    assert_ne!(cloned.run(&home, &["call", "greeter.hello"]).code, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn settings_of_a_project_are_not_read_through_a_link() {
+    let (home, project) = (Home::new(), empty_project());
+    let secret = home.path().with_file_name("secret");
+    fs::write(&secret, "dod_secret_of_the_owner").unwrap();
+    let link = project.path().join(".dodona/config.toml");
+    std::os::unix::fs::symlink(&secret, link).unwrap();
+    for arguments in [
+        &["config", "show"][..],
+        &["trust", "show"],
+        &["rules", "list"],
+    ] {
+        let outcome = run_in(&home, project.path(), arguments);
+        let shown = outcome.shown();
+        assert!(!shown.contains("dod_secret"), "{shown}");
+    }
+}
+
+#[test]
+fn no_entry_of_the_roster_removes_the_rules() {
+    for entry in [
+        "module = \"builtin:echo\"",
+        "module = \"builtin:rules\"\nclass = \"Nope\"",
+        "module = \"mcp:nope\"",
+        "module = \"dir:plugins/nope\"",
+        "module = \"builtin:nope\"",
+    ] {
+        let home = Home::new();
+        home.configure("");
+        let config = home.path().join("config");
+        let roster = format!("[plugin.rules]\nenabled = true\n{entry}\n");
+        fs::write(config.join("plugins.toml"), roster).unwrap();
+        fs::create_dir(config.join("rules")).unwrap();
+        fs::write(config.join("rules/a.toml"), DENY).unwrap();
+        let called = home.run(&["call", "echo.say", "text=x"]);
+        assert_eq!(called.code, Some(3), "{entry}: {}", called.shown());
+        let checked = home.run(&["plugins", "check"]);
+        let shown = checked.shown();
+        assert!(
+            shown.contains("`rules` is always active"),
+            "{entry}: {shown}"
+        );
+    }
 }

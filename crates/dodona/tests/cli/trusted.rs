@@ -80,11 +80,11 @@ fn an_agent_of_a_project_is_delegated_to_once_it_is_trusted() {
         "You are {{ agent }}, whom the project brings.",
     );
     assert_eq!(cloned.state(&server.home)["state"], "untrusted");
-    let agents = || json(&server, &cloned, &["call", "agent.agents"]);
+    let agents = || json(&server, &cloned, &["call", "agent.list"]);
     let before = agents();
     assert!(!before["agents"].to_string().contains("scout"), "{before}");
     assert!(
-        before["problems"][0]
+        before["problems"][0]["message"]
             .as_str()
             .unwrap()
             .contains("run `dodona trust`"),

@@ -58,13 +58,26 @@ impl Site {
         fs::create_dir_all(root.join(".dodona/rules")).unwrap();
         fs::write(root.join("note.md"), "# Note\n\nText.\n").unwrap();
         for (id, condition, action) in RULES {
+            let surfaces = match id {
+                "tell" => "surfaces = [\"rpc\", \"cli\"]\n",
+                _ => "",
+            };
             let text = format!(
-                "[rule]\nid = \"{id}\"\ntrigger = \"on_tool_call\"\n[condition]\nexpression = \"{condition}\"\n[action]\n{action}\n"
+                "[rule]\nid = \"{id}\"\ntrigger = \"on_tool_call\"\n{surfaces}[condition]\nexpression = \"{condition}\"\n[action]\n{action}\n"
             );
             fs::write(root.join(format!(".dodona/rules/{id}.toml")), text).unwrap();
         }
         let server = Server::on(home);
         // A command in the project makes the server know it.
+        let trusted = server.home.run(&[
+            "--project",
+            "project",
+            "trust",
+            "accept",
+            "--follow",
+            "--yes",
+        ]);
+        assert_eq!(trusted.code, Some(0), "{}", trusted.shown());
         let listed = server.json(&["--project", "project", "rules", "list", "--json"]);
         assert_eq!(listed["rules"].as_array().unwrap().len(), 9, "{listed}");
         let home = &server.home;
@@ -143,6 +156,19 @@ impl Site {
     }
 }
 
+/// Reads a page; headers and body in one text.
+pub(crate) fn get(address: &str, path: &str, headers: &str) -> String {
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n");
+    let mut socket = TcpStream::connect(address).unwrap();
+    let patience = Some(Duration::from_secs(60));
+    socket.set_read_timeout(patience).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 /// Sends JSON, and reads JSON or a stream of it.
 pub(crate) fn post(address: &str, path: &str, headers: &str, body: &Value) -> Value {
     let body = body.to_string();
@@ -193,7 +219,10 @@ fn a_refusal_holds_over_http_websocket_and_command_and_is_told_by_rules_log() {
         let delete = json!({ "path": "note.md" });
         let refused = site.call(wire, "vault.delete", delete).unwrap_err();
         assert_eq!(refused.code.as_str(), "policy.denied", "{wire:?}");
-        assert_eq!(refused.message, "note.md stays", "{wire:?}");
+        assert_eq!(
+            refused.message, "rule `keep-notes` of project `project` says: note.md stays",
+            "{wire:?}"
+        );
         let log = json!({ "rule": "keep-notes", "limit": 1 });
         let log = site.call(wire, "rules.log", log).unwrap();
         let said = &log["executions"][0]["decisions"][0];
@@ -208,7 +237,11 @@ fn a_refusal_holds_over_http_websocket_and_command_and_is_told_by_rules_log() {
     ];
     let command = site.server.home.run(&arguments);
     assert_eq!(command.code, Some(3), "{}", command.shown());
-    assert!(command.stderr.contains("note.md stays"));
+    assert!(
+        command
+            .stderr
+            .contains("rule `keep-notes` of project `project` says: note.md stays")
+    );
     assert!(site.root().join("note.md").exists());
 }
 
@@ -251,7 +284,8 @@ fn a_call_that_a_rule_asks_about_waits_for_the_answer_over_the_other_wire() {
                 waiting = pending.cloned().unwrap_or_default();
                 !waiting.is_null()
             });
-            assert_eq!(waiting["message"], format!("Change {path}?"));
+            let asked = format!("rule `ask-first` of project `project` says: Change {path}?");
+            assert_eq!(waiting["message"], asked);
             site.call(answering, verb, json!({ "id": waiting["id"] }))
                 .unwrap();
             call.join().unwrap()
@@ -271,7 +305,7 @@ fn an_event_that_a_rule_emits_is_listed_over_every_wire() {
         let events = recent["events"].as_array().unwrap();
         assert_eq!(events.len(), count + 1, "{recent}");
         assert_eq!(events[0]["type"], "custom.note.read");
-        assert_eq!(events[0]["source"], "rules");
+        assert_eq!(events[0]["source"], "project-rules");
         assert_eq!(events[0]["payload"], json!({ "path": "note.md" }));
     }
     let list = |more: &[&str]| {
@@ -282,7 +316,7 @@ fn an_event_that_a_rule_emits_is_listed_over_every_wire() {
     };
     let shown = list(&[]);
     assert_eq!(shown.lines().count(), 2, "{shown}");
-    assert!(shown.contains(r#"custom.note.read  rules  {"path":"note.md"}"#));
+    assert!(shown.contains(r#"custom.note.read  project-rules  {"path":"note.md"}"#));
     let one = list(&["--type", "custom.note", "--limit", "1"]);
     assert!(one.starts_with("… older ones: see --limit\n"), "{one}");
     assert_eq!(one.lines().count(), 2, "{one}");

@@ -25,6 +25,7 @@ export const views: View[] = [
   },
   { id: "code", title: "Code", icon: "code", key: "c", load: () => import("../../views/code/Code.svelte") },
   { id: "rules", title: "Rules", icon: "rules", key: "r", load: () => import("../../views/rules/Rules.svelte") },
+  { id: "logs", title: "Logs", icon: "logs", key: "l", load: () => import("../../views/logs/Logs.svelte") },
   {
     id: "plugins",
     title: "Plugins",

@@ -34,14 +34,48 @@ export type Again = {
   not_asked: string[];
 };
 
+/** An agent that `agent.chat` can address. */
 export type AgentInfo = {
+  /** The name, which is the `agent_id` of other methods. */
   name: string;
   description: string;
-  /** Its tools, by their names on a model's side. */
-  allowed_tools: string[];
+  /** Where it is defined; absent for `oracle`, which is part of the program. */
+  source?: DefinitionSource | null;
+  /** The file of the definition. */
+  path?: string | null;
+  /** The tools that its definition names. Absent for `oracle`, which gets every tool in whose
+   * scope it is. */
+  allowed_tools?: string[] | null;
+  /** Tools that it may use although their scope does not include it. */
+  extra_tools: string[];
+  /** The tools that it can use now. */
+  tools: string[];
+  /** How many requests to a model one query may take. */
   max_turns: number;
-  /** The model it asks, where that is not the default one. */
-  model?: string | null;
+  /** The model that answers, where that is not the default one. */
+  model_override?: string | null;
+  /** The token budget of its new conversations. */
+  token_budget?: number | null;
+};
+
+export type AgentListResult = {
+  /** The agents: `oracle` first, the others by name. */
+  agents: AgentInfo[];
+  /** Files that define no agent, tools that do not exist or are out of scope, models that do not
+   * exist. */
+  problems: AgentProblem[];
+};
+
+/** Something wrong in a file. */
+export type AgentProblem = {
+  /** The file. */
+  path: string;
+  /** Where in the file, if it is about a place in it. */
+  place?: Place | null;
+  /** What is wrong. */
+  message: string;
+  /** The next thing to try. */
+  hint?: string | null;
 };
 
 /** The whole answer. */
@@ -66,6 +100,8 @@ export type AgentResponse = {
   query_id: string;
   /** The conversation it is part of. */
   context_id: string;
+  /** The agent that answered. */
+  agent_id: string;
 };
 
 export type AgentTrace = {
@@ -93,13 +129,6 @@ export type AgentTraceResult = {
   /** What callbacks of plugins changed, wanted or failed at in it, as far as this process
    * remembers. */
   hooks: unknown[];
-};
-
-export type AgentsResult = {
-  /** Those that can be delegated to. */
-  agents: AgentInfo[];
-  /** What is wrong with files that define none. */
-  problems: string[];
 };
 
 /** Whether a person must agree. */
@@ -355,6 +384,8 @@ export type Code = {
     env: Record<string, string>;
     /** Where it starts, below the plugin's directory. */
     cwd?: string | null;
+    /** What it speaks over its standard input and output. */
+    protocol: ProcessProtocol;
   };
 };
 
@@ -403,8 +434,12 @@ export type ContextSummary = {
   id: ContextId;
   /** Its name. */
   name?: string | null;
+  /** The agent it belongs to. */
+  agent_id: string;
   /** Whether questions go there that name no conversation. */
   is_default: boolean;
+  /** Whether it was created for a delegated task. */
+  is_delegated?: boolean;
   /** What it is now. */
   status: ContextStatus;
   /** When it was begun. */
@@ -445,6 +480,20 @@ export type Counted = {
   count: number;
 };
 
+/** Numbers of evaluations and what came of them. */
+export type Counts = {
+  /** Evaluations. */
+  evaluated: number;
+  /** Evaluations after which the rule acted. */
+  fired: number;
+  /** Evaluations that failed. */
+  failed: number;
+  /** Evaluations after which the rule's limits kept it from acting. */
+  suppressed: number;
+  /** Notifications that were dropped. */
+  dropped: number;
+};
+
 export type CreateResult = {
   /** Its id. */
   context_id: ContextId;
@@ -452,6 +501,8 @@ export type CreateResult = {
   name?: string | null;
   /** How many tokens of it a model is shown at most. */
   token_budget: number;
+  /** The agent that answers in it. */
+  agent_id: string;
 };
 
 /** Something a rule decided, with its texts rendered. */
@@ -468,6 +519,36 @@ export type Decision = {
 /** What sort of thing is remembered. */
 export type DecisionKind = "decision" | "fact" | "preference";
 
+/** Something that a manifest declares. Its loader knows what it means. */
+export type Declaration = {
+  /** As it is written. */
+  spec: unknown;
+  /** Where. */
+  place: Place;
+};
+
+/** What a manifest declares for a process. */
+export type Declarations = {
+  /** `[[process.methods]]`. */
+  methods: Declaration[];
+  /** `[[process.hooks]]`. */
+  hooks: Declaration[];
+  /** `events` of `[process]`. */
+  events: Declaration[];
+  /** How many requests the process is sent before it has answered the first; 1 if it does not say. */
+  concurrency?: number | null;
+};
+
+export type DefineResult = {
+  agent_id: string;
+  /** The file that was written. */
+  path: string;
+  /** Whether it replaced an earlier definition of yours. */
+  replaced: boolean;
+  /** The tools that the agent can use now. */
+  tools: string[];
+};
+
 export type Defined = {
   path: string;
   line_start: number;
@@ -479,6 +560,9 @@ export type Defined = {
   /** Its first line. */
   signature: string;
 };
+
+/** Where a definition comes from. A later source replaces an earlier one of the same name. */
+export type DefinitionSource = "bundled" | "user" | "project";
 
 export type Definitions = {
   definitions: Defined[];
@@ -501,6 +585,16 @@ export type DelegateResult = {
   context_id: ContextId;
 };
 
+export type DeleteResult = {
+  agent_id: string;
+  /** The file that was deleted. */
+  path: string;
+  /** The prompt file that the definition named. It was not deleted. */
+  prompt_path?: string | null;
+  /** Whether the bundled agent of the same name is in use again. */
+  restored_bundled: boolean;
+};
+
 /** What became of a rule. */
 export type Deleted = {
   /** The file that is gone. */
@@ -512,6 +606,14 @@ export type Deleted = {
 /** When an agent is told of something. */
 export type DeliverAt = "turn_start" | "after_tool" | "immediate";
 
+export type DescribeResult = {
+  agent: AgentInfo;
+  /** The prompt template, before its variables are filled in. */
+  system_prompt: string;
+  /** Tools and models of the definition that do not exist, and tools that are out of scope. */
+  problems: AgentProblem[];
+};
+
 /** Where a replay is no longer what was recorded. */
 export type Divergence = {
   /** In which turn. */
@@ -519,6 +621,8 @@ export type Divergence = {
   /** What is not as it was. */
   what: string;
 };
+
+export type Document = Record<string, unknown>;
 
 /** What was done to the notes. All of it can be undone by the number of the change. */
 export type Done = {
@@ -568,31 +672,6 @@ export type Ending = "success" | "error" | "timeout" | "denied" | "cancelled" | 
 /** What an entry is. */
 export type EntryType = "thought" | "decision" | "research" | "insight";
 
-/** An immutable fact, such as `tool.call.success`. On the bus and in the journal. */
-export type Event = {
-  /** Tells copies of one event from two alike; sorts by time. */
-  id: string;
-  /** What happened, dotted. */
-  type: string;
-  /** Who says so: a plugin's name. */
-  source: string;
-  /** How much it matters. */
-  severity: Severity;
-  /** Particulars; an object, or null. */
-  payload: unknown;
-  /** When. */
-  timestamp: string;
-  /** On whose behalf. */
-  user?: UserId | null;
-  /** In which project. */
-  project?: ProjectId | null;
-  /** In which call. */
-  call?: CallId | null;
-  /** The types of the events that led to this one, the first of them first: a plugin that was
-   * told of an event published the next. */
-  causes?: string[];
-};
-
 /** What became of an event. */
 export type EventExplained = {
   event_id: string;
@@ -618,6 +697,33 @@ export type EventExplained = {
   error?: string | null;
   /** What the rule saw of state and settings. */
   state?: unknown;
+};
+
+/** An event and its position in the journal. */
+export type EventRecord = {
+  /** Grows with time. `events.watch` with `after` set to it continues with the next event. */
+  position: number;
+  /** Tells copies of one event from two alike; sorts by time. */
+  id: string;
+  /** What happened, dotted. */
+  type: string;
+  /** Who says so: a plugin's name. */
+  source: string;
+  /** How much it matters. */
+  severity: Severity;
+  /** Particulars; an object, or null. */
+  payload: unknown;
+  /** When. */
+  timestamp: string;
+  /** On whose behalf. */
+  user?: UserId | null;
+  /** In which project. */
+  project?: ProjectId | null;
+  /** In which call. */
+  call?: CallId | null;
+  /** The types of the events that led to this one, the first of them first: a plugin that was
+   * told of an event published the next. */
+  causes?: string[];
 };
 
 export type EventTrace = {
@@ -647,7 +753,7 @@ export type ExchangeRange = {
 /** Who said it. */
 export type ExchangeRole = "user" | "assistant" | "tool";
 
-/** One execution: a rule that fired or failed. */
+/** One execution: a rule that fired or failed, or whose notification was dropped. */
 export type Execution = {
   /** Grows with time. */
   id: number;
@@ -663,6 +769,9 @@ export type Execution = {
   execution_time_ms: number;
   /** What went wrong. */
   error?: string | null;
+  /** Why a notification of the rule was dropped. It is not among the decisions, and a rule without
+   * other decisions has not fired. */
+  dropped?: string | null;
   /** When. */
   at: string;
   /** For whom. */
@@ -697,11 +806,16 @@ export type Explained = {
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
   /** What keeps it from being asked at all. */
   off?: Suppressed | null;
+  /** Counts for you in this project: in queries, and for calls outside of them. */
+  liveness: Liveness;
   /** The events, the newest first. */
   events: EventExplained[];
   /** Why there is none. */
   note?: string | null;
 };
+
+/** The form of a document. */
+export type ExportFormat = "archive" | "seed";
 
 /** A page as Markdown. */
 export type FetchedPage = {
@@ -731,6 +845,8 @@ export type FileText = {
   /** Which lines of which file. */
   source: Source;
   text: string;
+  /** The line from which to read on, where the file has more than fits into one answer. */
+  next_line?: number | null;
 };
 
 /** Something worth a look. */
@@ -750,7 +866,7 @@ export type Finding = {
 };
 
 /** What kind of thing it is. */
-export type FindingKind = "broken_file" | "doubtful_file" | "never_fires" | "fails" | "test_fails" | "never_asked" | "never_fired" | "off";
+export type FindingKind = "broken_file" | "doubtful_file" | "never_fires" | "fails" | "dropped" | "test_fails" | "never_asked" | "never_fired" | "off";
 
 /** How bad it is. */
 export type FindingSeverity = "error" | "warning" | "info";
@@ -768,6 +884,9 @@ export type Firing = {
   /** What it would have said. */
   message?: string | null;
 };
+
+/** Which later changes of a project are trusted without another review. */
+export type Follow = "nothing" | "rules" | "everything";
 
 export type Followed = {
   /** The note it leads to; none where it leads nowhere. */
@@ -851,6 +970,9 @@ export type History = {
 /** A right, `plugin:access`: what a method asks for. In a grant, either part may be `*`. */
 export type HubScope = string;
 
+/** Why a valid rule is not evaluated. */
+export type Inactive = "project_not_trusted" | "changed_since_trusted";
+
 export type IndexStatus = {
   /** How many passages can be found. */
   passages: number;
@@ -884,6 +1006,8 @@ export type InfoResult = {
   reason?: string | null;
   /** Its version, once known. */
   version?: string | null;
+  /** `name` of its manifest, if that is not the plugin's name. */
+  display_name?: string | null;
   description: string;
   /** Where it comes from, as the roster says it. */
   module: string;
@@ -910,11 +1034,11 @@ export type InfoResult = {
   code?: Code | null;
   /** What it did beyond its capabilities. */
   warnings: string[];
-  problems: PluginsProblem[];
+  problems: AgentProblem[];
 };
 
 /** What a thing in `.dodona/` is. */
-export type ItemKind = "script" | "process" | "plugin" | "prompt" | "agent";
+export type ItemKind = "script" | "process" | "plugin" | "prompt" | "agent" | "rule" | "settings";
 
 /** How much the journal holds, and how much it may. */
 export type JournalRoom = {
@@ -927,6 +1051,8 @@ export type JournalRoom = {
   /** What is older than this goes. */
   max_age_s: number;
 };
+
+export type JsonText = string | unknown[] | null;
 
 /** One thing that was remembered. */
 export type KeyDecision = {
@@ -976,32 +1102,29 @@ export type LimitsResult = {
 /** What sort of thing a line of a summary says. The order is that in which a model reads them. */
 export type LineKind = "pinned" | "decision" | "earlier" | "told" | "asked" | "said" | "did" | "command" | "number" | "name" | "file" | "symbol";
 
-export type ListResult = {
-  /** By name. */
-  plugins: PluginStatus[];
-  /** What is wrong in the roster and in plugins' files. */
-  problems: PluginsProblem[];
-  /** Where the roster is, or would be. */
-  roster?: string | null;
-};
-
-/** What is counted of a rule, over all users. */
+/** What is counted of a rule for one user, in one project or in all of the user's. */
 export type Liveness = {
-  /** How often it was asked. */
+  /** Evaluations. */
   evaluated: number;
-  /** How often it acted. */
+  /** Evaluations after which the rule acted. */
   fired: number;
-  /** How often it failed. */
+  /** Evaluations that failed. */
   failed: number;
-  /** How often its limits kept it from acting. */
+  /** Evaluations after which the rule's limits kept it from acting. */
   suppressed: number;
-  /** When it was asked last. */
+  /** Notifications that were dropped. */
+  dropped: number;
+  /** Events of queries. */
+  in_query: Counts;
+  /** Tool calls outside of a query: from the command line, RPC, the page or MCP. */
+  outside_query: Counts;
+  /** Time of the last evaluation. */
   last_evaluated?: string | null;
-  /** When it acted last. */
+  /** Time of the last action. */
   last_fired?: string | null;
-  /** When it failed last. */
+  /** Time of the last failure. */
   last_failed?: string | null;
-  /** How. */
+  /** Message of the last failure. */
   last_error?: string | null;
 };
 
@@ -1032,6 +1155,11 @@ export type LogLine = {
   part: string;
   /** The text, one line of it. */
   text: string;
+};
+
+export type LogLines = {
+  /** The oldest first. */
+  lines: RuleLogLine[];
 };
 
 export type Logged = {
@@ -1165,11 +1293,13 @@ export type NoteRef = {
 };
 
 export type NoteText = {
-  /** Which note, all of its lines. */
+  /** Which note, and which of its lines. */
   source?: Source | null;
   /** Which version, for `if_version`. */
   version: string;
   text: string;
+  /** The line from which to read on, where the file has more than fits into one answer. */
+  next_line?: number | null;
 };
 
 export type Notes = {
@@ -1186,6 +1316,13 @@ export type Notification = {
   priority?: Priority;
   /** When it is told. */
   deliver_at?: DeliverAt;
+};
+
+export type NotifyResult = {
+  /** The conversation in which it waits. */
+  context_id: ContextId;
+  /** Whether it waits there. `false` where too many notifications wait already. */
+  queued: boolean;
 };
 
 /** Persistent state of a conversation. The fields up to `compression_count` are those of the data
@@ -1325,6 +1462,8 @@ export type Pin = {
   granted_by: string;
   /** Since when. */
   granted_at: string;
+  /** Which later changes are trusted too. */
+  follow: Follow;
 };
 
 export type PinResult = {
@@ -1359,7 +1498,7 @@ export type PluginName = string;
 export type PluginPath = string;
 
 /** The states of a plugin. */
-export type PluginState = "discovered" | "loaded" | "active" | "failed" | "disabled" | "skipped_dependency";
+export type PluginState = "discovered" | "loaded" | "starting" | "active" | "failed" | "disabled" | "skipped_dependency";
 
 /** Where a plugin is in its life, and why. */
 export type PluginStatus = {
@@ -1373,20 +1512,22 @@ export type PluginStatus = {
   version?: string | null;
 };
 
-/** Something wrong in a file. */
-export type PluginsProblem = {
-  /** The file. */
-  path: string;
-  /** Where in the file, if it is about a place in it. */
-  place?: Place | null;
-  /** What is wrong. */
-  message: string;
-  /** The next thing to try. */
-  hint?: string | null;
+export type PluginsListResult = {
+  /** By name. */
+  plugins: PluginStatus[];
+  /** What is wrong in the roster and in plugins' files. */
+  problems: AgentProblem[];
+  /** Where the roster is, or would be. */
+  roster?: string | null;
 };
 
 export type PluginsResult = {
   plugins: PluginStatus[];
+};
+
+export type PluginsSettingsResult = {
+  /** By plugin and by name. */
+  plugins: Record<string, Record<string, SettingInfo>>;
 };
 
 export type PluginsTraceResult = {
@@ -1401,6 +1542,11 @@ export type Priority = "low" | "normal" | "high" | "critical";
 
 /** Whether a rule with the problem runs. */
 export type ProblemSeverity = "warning" | "error";
+
+/** What a process speaks over its standard input and output. */
+export type ProcessProtocol = "mcp" | {
+  dodona: Declarations;
+};
 
 /** A registered project. */
 export type Project = {
@@ -1423,6 +1569,8 @@ export type ProjectsResult = {
 
 /** A request as it would be sent. */
 export type PromptShown = {
+  /** The agent that would answer. */
+  agent_id: string;
   /** Which model. */
   model: string;
   /** How it should behave. */
@@ -1512,10 +1660,10 @@ export type Recalled = {
   next?: number | null;
 };
 
-/** What happened lately. */
+/** Recent events. */
 export type RecentResult = {
   /** The newest first. */
-  events: Event[];
+  events: EventRecord[];
   /** Whether there are older ones. */
   more: boolean;
 };
@@ -1531,10 +1679,10 @@ export type ReloadResult = {
   deactivated: PluginName[];
   /** Those that did not change. */
   kept: PluginName[];
-  /** Why everything stayed as it was, where it did. */
+  /** Why nothing was changed. */
   refused?: string | null;
   /** What is wrong in the roster and in plugins' files. */
-  problems: PluginsProblem[];
+  problems: AgentProblem[];
 };
 
 /** What is in use now. */
@@ -1550,6 +1698,21 @@ export type RememberResult = {
   context_id: ContextId;
   /** Whether it was not there already. */
   added: boolean;
+};
+
+export type RemoveResult = {
+  /** New ones, and those that changed. */
+  activated: PluginName[];
+  /** Those that were active and are not. */
+  deactivated: PluginName[];
+  /** Those that did not change. */
+  kept: PluginName[];
+  /** Why nothing was changed. */
+  refused?: string | null;
+  /** What is wrong in the roster and in plugins' files. */
+  problems: AgentProblem[];
+  /** Whether its data was deleted. */
+  data_deleted: boolean;
 };
 
 export type ReplayResult = {
@@ -1630,6 +1793,28 @@ export type RuleDifference = {
   what: string;
 };
 
+/** A line that a rule wrote. */
+export type RuleLogLine = {
+  /** Grows with time. Pass it as `after` to read later lines. */
+  id: number;
+  /** When it was written. */
+  at: string;
+  /** The level in the rule. */
+  level: Severity;
+  /** The rule, as `plugin/id`. */
+  rule: string;
+  /** The rendered message. */
+  message: string;
+  /** The trigger at which the rule fired. */
+  trigger: string;
+  /** The project; empty outside of one. */
+  project: string;
+  /** The conversation, where there is one. */
+  context_id?: string | null;
+  /** The query, where there is one. */
+  query_id?: string | null;
+};
+
 /** What one rule would have done. */
 export type RuleReport = {
   /** Which, as `plugin/id`. */
@@ -1678,12 +1863,16 @@ export type RuleShown = {
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
   /** From 1 to 1000; higher is asked earlier. */
   priority: number;
-  /** Whether it is asked: its file says so, and you did not switch it off. */
+  /** Whether it is evaluated: its file enables it, you did not disable it, and it is trusted. */
   enabled: boolean;
   /** Whether you switched it off. */
   switched_off: boolean;
   /** Whether nobody can switch it off. */
   core: boolean;
+  /** Why it is not evaluated although it is enabled. */
+  inactive?: Inactive | null;
+  /** Whether its file has an error, so that an earlier valid version is in force. */
+  outdated: boolean;
   /** Where it comes from. */
   scope: RulesScope;
   /** Its file. */
@@ -1732,12 +1921,16 @@ export type RuleSummary = {
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
   /** From 1 to 1000; higher is asked earlier. */
   priority: number;
-  /** Whether it is asked: its file says so, and you did not switch it off. */
+  /** Whether it is evaluated: its file enables it, you did not disable it, and it is trusted. */
   enabled: boolean;
   /** Whether you switched it off. */
   switched_off: boolean;
   /** Whether nobody can switch it off. */
   core: boolean;
+  /** Why it is not evaluated although it is enabled. */
+  inactive?: Inactive | null;
+  /** Whether its file has an error, so that an earlier valid version is in force. */
+  outdated: boolean;
   /** Where it comes from. */
   scope: RulesScope;
   /** Its file. */
@@ -1797,6 +1990,18 @@ export type RulesScope = "bundled" | "user" | {
   plugin: PluginName;
 } | "project";
 
+/** The settings that rules can read here. */
+export type RulesSettingsResult = {
+  /** `context.user.settings`: `[settings]` in the `config.toml` of this server, and what you set
+   * for plugins under `plugins`. */
+  user: Record<string, unknown>;
+  /** `context.project.settings`: `[settings]` in the project's `.dodona/config.toml`. Empty while
+   * they are not trusted. */
+  project: Record<string, unknown>;
+  /** Whether the project's settings count. */
+  project_state: SettingsState;
+};
+
 export type Said = {
   text: string;
 };
@@ -1824,6 +2029,42 @@ export type Scopes = HubScope[];
 export type SearchResults = {
   /** Best first. */
   results: WebSearchResult[];
+};
+
+/** One row of `oracle_contexts`, with the columns of the data model. */
+export type SeedContext = {
+  /** A UUID. */
+  id: ContextId;
+  /** The user. */
+  user_id: string;
+  /** The project. */
+  project_id: string;
+  /** When the conversation was created. */
+  session_start: string;
+  /** The last interaction. */
+  last_activity?: string | null;
+  /** The model of the last turn. */
+  last_model?: string | null;
+  /** The most tokens that the window may have. */
+  token_budget?: number;
+  /** The tokens that it has. */
+  tokens_used?: number;
+  /** What older exchanges were compressed to, one statement per line. */
+  compressed_summary?: string | null;
+  /** The exchanges of the window, as JSON text. An import also accepts the list itself. */
+  recent_exchanges_json?: JsonText;
+  /** The texts of the key decisions, as JSON text. An import also accepts the list itself. */
+  key_decisions_json?: JsonText;
+  /** Symbols that were mentioned, one per line, the latest first. */
+  mentioned_symbols?: string | null;
+  /** Files that were mentioned, one per line, the latest first. */
+  mentioned_files?: string | null;
+  /** `active`, `suspended` or `closed`. */
+  status?: ContextStatus;
+  /** How many times it was compressed. */
+  compression_count?: number;
+  /** The agent that it belongs to. The data model has no such column; it is left out for `oracle`. */
+  agent_id?: string;
 };
 
 export type SeekResult = {
@@ -1859,10 +2100,8 @@ export type SettingInfo = {
 /** What kind of value a setting takes. */
 export type SettingKind = "integer" | "float" | "string" | "boolean";
 
-export type SettingsResult = {
-  /** By plugin and by name. */
-  plugins: Record<string, Record<string, SettingInfo>>;
-};
+/** Whether the settings of a project count. */
+export type SettingsState = "absent" | "trusted" | "untrusted";
 
 /** How much an event matters. */
 export type Severity = "debug" | "info" | "warning" | "error";
@@ -2285,7 +2524,7 @@ export type VaultDifference = {
 };
 
 /** How a rule answers. */
-export type Verdict = "fired" | "not_fired" | "suppressed" | "disabled" | "failed" | "other_trigger" | "not_replayable";
+export type Verdict = "fired" | "dropped" | "not_fired" | "suppressed" | "disabled" | "failed" | "other_trigger" | "outside_query" | "not_replayable";
 
 export type Versions = {
   /** Another one when notes come, go or get another title. */
@@ -2338,20 +2577,20 @@ export type WrittenLink = {
 
 /** Every method of the server. */
 export interface Methods {
-  /** Lists the agents that can be delegated to. */
-  "agent.agents": {
-    params: Record<string, never>;
-    result: AgentsResult;
-    kind: "unary";
-  };
-  /** Answers a question about the project, with citations. */
+  /** Answer a question about the project with citations, as the agent `agent_id`. */
   "agent.chat": {
     params: {
+      /** The name of the agent that answers, from `agent.list`. Default: the agent of the
+       * conversation, or `oracle` where none is named. A conversation belongs to one agent; naming
+       * another one is an error. */
+      agent_id?: string | null;
       /** The question. */
       message: string;
-      /** The conversation, by id or name; the default one without. */
+      /** The conversation, by id or name. Default: the agent's default conversation, which the first
+       * question creates. */
       context_id?: string | null;
-      /** The model, by its name in the configuration; the default one without. */
+      /** The model, by its name in the configuration. Default: the agent's `model_override`, or the
+       * default model. */
       model?: string | null;
       /** Whether the model is offered tools. */
       tools?: boolean;
@@ -2380,23 +2619,52 @@ export interface Methods {
   /** Lists the conversations of the project, the latest first. */
   "agent.contexts": {
     params: {
-      /** Closed ones too. */
+      /** Also closed conversations, and those of delegated tasks. */
       all?: boolean;
+      /** Only conversations of this agent. */
+      agent_id?: string | null;
       /** How many at most. */
       limit?: number;
     };
     result: ContextsResult;
     kind: "unary";
   };
-  /** Begins a conversation beside the default one. */
+  /** Create a conversation next to the default one. It creates no agent: `agent.define` does. */
   "agent.create": {
     params: {
       /** A name that no open conversation of the project has; it can be used instead of the id. */
       name?: string | null;
       /** How many tokens of it a model is shown at most. */
       token_budget?: number;
+      /** The agent that answers in it, by its name in `agent.list`. */
+      agent_id?: string;
     };
     result: CreateResult;
+    kind: "unary";
+  };
+  /** Define an agent in the configuration of this server, whole or not at all. */
+  "agent.define": {
+    params: {
+      /** The name of the agent: lower-case letters, digits, `_` and `-`. */
+      agent_id: string;
+      /** What it is for. The main agent reads this when it chooses whom to delegate to. */
+      description?: string;
+      /** The prompt: a template with the variables `agent`, `project` and `decisions`. */
+      system_prompt: string;
+      /** The tools that it may use, such as `vault_read`. The scope of each must include the agent. */
+      allowed_tools: string[];
+      /** Further tools that it may use although their scope does not include it. */
+      extra_tools?: string[];
+      /** How many requests to a model one query may take. */
+      max_turns?: number;
+      /** The model that answers, by its name in the configuration. Default: the default model. */
+      model_override?: string | null;
+      /** The token budget of its conversations. Default: `agent.token_budget`. */
+      token_budget?: number | null;
+      /** Replace your definition of the same name. Without it an existing one is an error. */
+      replace?: boolean;
+    };
+    result: DefineResult;
     kind: "unary";
   };
   /** Gives a task to another agent, which works on it alone, with tools and a prompt of its own, and reports. Use it for whole tasks of its kind; several at once run side by side. */
@@ -2414,13 +2682,35 @@ export interface Methods {
     result: DelegateResult;
     kind: "unary";
   };
-  /** Answers with a whole conversation as one document, which `agent.import` accepts. */
+  /** Delete an agent that was defined in the configuration of this server. Its conversations stay readable. A bundled agent of the same name is in use again. */
+  "agent.delete": {
+    params: {
+      /** The name of the agent. */
+      agent_id: string;
+    };
+    result: DeleteResult;
+    kind: "unary";
+  };
+  /** Show one agent with its prompt. */
+  "agent.describe": {
+    params: {
+      /** The name of the agent. */
+      agent_id: string;
+    };
+    result: DescribeResult;
+    kind: "unary";
+  };
+  /** Return a whole conversation as one document, which `agent.import` accepts. Secrets are redacted unless `raw` is set. The format `seed` has the columns of the data model only. */
   "agent.export": {
     params: {
       /** Which one, by id or name; the default one without. */
       context_id?: string | null;
+      /** `archive` or `seed`. */
+      format?: ExportFormat;
+      /** Whether the document has secrets as they were said. Without it they are redacted. */
+      raw?: boolean;
     };
-    result: Archive;
+    result: Archive | SeedContext;
     kind: "unary";
   };
   /** Copies a conversation up to an exchange, to go on from there in another way. */
@@ -2436,15 +2726,24 @@ export interface Methods {
     result: Copied;
     kind: "unary";
   };
-  /** Makes a conversation from a document that `agent.export` has written. */
+  /** Create a conversation from a document of `agent.export`, in either format. */
   "agent.import": {
     params: {
-      /** The document. */
-      document: Archive;
+      /** The document, in either format of `agent.export`. */
+      document: Document;
       /** A name for the conversation, instead of the document's. */
       name?: string | null;
     };
     result: Copied;
+    kind: "unary";
+  };
+  /** List the agents that `agent.chat` can address and `agent.delegate` can delegate to, with their tools, and the problems of their definitions. */
+  "agent.list": {
+    params: {
+      /** List only agents whose name or description contains this text, in any case. */
+      filter?: string | null;
+    };
+    result: AgentListResult;
     kind: "unary";
   };
   /** Tells what a model was sent of the conversation in each request of a query, as rules saw it. */
@@ -2465,6 +2764,25 @@ export interface Methods {
     result: ModelsResult;
     kind: "unary";
   };
+  /** Leave a note that you will read at a later step of this conversation. */
+  "agent.notify_self": {
+    params: {
+      /** The text. */
+      message: string;
+      /** `info`, `warning`, `error` or `reminder`. */
+      category?: Category;
+      /** `low`, `normal`, `high` or `critical`. The highest is delivered first. */
+      priority?: Priority;
+      /** `turn_start`: with the next turn. `after_tool`: after the tools that run now. `immediate`:
+       * before the next request to the model, whichever comes first. */
+      deliver_at?: DeliverAt;
+      /** The conversation, by id or name. Default: the conversation that the call is made in, or the
+       * default one. */
+      context_id?: string | null;
+    };
+    result: NotifyResult;
+    kind: "unary";
+  };
   /** Pins a text in a conversation: a model is shown it word for word from now on, however often the conversation is shortened. Or releases it again. */
   "agent.pin": {
     params: {
@@ -2481,6 +2799,8 @@ export interface Methods {
   /** Shows exactly what a model would be sent if a question were asked now. */
   "agent.prompt": {
     params: {
+      /** The name of the agent that would answer. Default: the agent of the conversation, or `oracle`. */
+      agent_id?: string | null;
       /** The question that would be asked; without one what is there already. */
       message?: string | null;
       /** The conversation, by id or name; the default one without. */
@@ -2695,7 +3015,7 @@ export interface Methods {
     result: Logged;
     kind: "unary";
   };
-  /** Reads a file of the project, or some lines of it. */
+  /** Read a file of the project, or some lines of it. A large file is read in parts of 1 MiB: `next_line` is where the next one begins. */
   "code.read": {
     params: {
       /** The file, below the project's root. */
@@ -2803,7 +3123,7 @@ export interface Methods {
     result: Counted;
     kind: "unary";
   };
-  /** Lists your latest events, the newest first: those that rules and plugins emitted, or those of a type. In a project, those of the project. */
+  /** List your recent events, newest first: those that rules and plugins published, or those of one type. In a project, those of the project. */
   "events.recent": {
     params: {
       /** Events of this type and below, such as `custom.release` or `tool.call`; an empty text is
@@ -2814,6 +3134,19 @@ export interface Methods {
     };
     result: RecentResult;
     kind: "unary";
+  };
+  /** Stream your events as they happen, oldest first, each with its position in the journal. Pass the last position received as `after` to continue without a gap, also after a restart. In a project, only events of the project are sent. The stream ends as complete after 10 000 events or shortly before its deadline. */
+  "events.watch": {
+    params: {
+      /** Send events of these types and below, such as `custom.release` or `tool.call`. Empty for every
+       * type. */
+      types?: string[];
+      /** Start after this position: that of the last event received, or 0 for everything that the journal
+       * has. Without it, start with the next event that happens. */
+      after?: number | null;
+    };
+    result: EventRecord;
+    kind: "streaming";
   };
   /** Lists the calls that wait for a person's agreement: the caller's own, or everybody's with `hub:admin`. */
   "hub.approvals": {
@@ -2908,7 +3241,7 @@ export interface Methods {
     result: ProjectsResult;
     kind: "unary";
   };
-  /** Registers a directory as a project of the caller's, and answers with it. One that is registered already is answered as it is. */
+  /** Register a directory as a project of the caller and return it. A directory that is already registered is returned unchanged. Without `hub:admin` the directory must be below one of the setting `projects.roots`. Dodona's own directories, system directories and directories that overlap a project of other users are refused. */
   "hub.register_project": {
     params: {
       /** The directory, absolute. */
@@ -2975,11 +3308,16 @@ export interface Methods {
     result: TrustResult;
     kind: "unary";
   };
-  /** Trusts what the project of the call would run, as it is now and no other way: plugins in it are activated, with what they ask to use. */
+  /** Trust the contents of the project's `.dodona/` with the given hash. Its plugins are activated with the capabilities they use, and its rules are in force when this returns. */
   "hub.trust_accept": {
     params: {
       /** The hash that `hub.trust` answered with: what was seen is trusted, and nothing else. */
       hash: string;
+      /** Which later changes are trusted too: `nothing`, `rules` (with their scripts) or
+       * `everything`. Use it for a project that only you change. */
+      follow?: Follow;
+      /** Trust only these files, as paths below `.dodona/`. All files by default. */
+      only?: string[] | null;
     };
     result: TrustResult;
     kind: "unary";
@@ -3015,7 +3353,7 @@ export interface Methods {
   /** Reads the roster and all plugins' files anew and tells what is wrong with them, and what would be active. Nothing changes. */
   "plugins.check": {
     params: Record<string, never>;
-    result: ListResult;
+    result: PluginsListResult;
     kind: "unary";
   };
   /** Writes into the roster that a plugin is not to be active, and lets it go. */
@@ -3059,7 +3397,7 @@ export interface Methods {
   /** Lists the plugins: where each is in its life, and why; and what is wrong in the roster and in plugins' files. */
   "plugins.list": {
     params: Record<string, never>;
-    result: ListResult;
+    result: PluginsListResult;
     kind: "unary";
   };
   /** Reads what a plugin from outside said of late, and how it went with it: its own lines, and what its process wrote. They are kept while the server runs. */
@@ -3085,13 +3423,15 @@ export interface Methods {
     result: ReloadResult;
     kind: "unary";
   };
-  /** Takes a plugin out of the roster and lets it go. Its settings and its data stay. */
+  /** Remove a plugin from the roster and deactivate it. Its settings stay, and so does its data unless `delete_data` is set: then its databases, its data directory and its state of all users are deleted. The data of a plugin that is gone already can be deleted in the same way. */
   "plugins.remove": {
     params: {
       /** Which plugin. */
       plugin: PluginName;
+      /** Whether to delete its databases, its data directory and its state. This cannot be undone. */
+      delete_data?: boolean;
     };
-    result: ReloadResult;
+    result: RemoveResult;
     kind: "unary";
   };
   /** Writes into the roster what a plugin may no longer do. */
@@ -3124,10 +3464,10 @@ export interface Methods {
       /** Only this plugin's. */
       plugin?: PluginName | null;
     };
-    result: SettingsResult;
+    result: PluginsSettingsResult;
     kind: "unary";
   };
-  /** Lists the hooks in the order in which they run, with how often they did, and what they changed, wanted or failed at of late. */
+  /** List the hooks in the order in which they run, with how often they ran, and their recent changes, effects and failures for you. With the scope `hub:admin`, those for all users. */
   "plugins.trace": {
     params: {
       /** Only this plugin's. */
@@ -3270,6 +3610,26 @@ export interface Methods {
     result: Executions;
     kind: "unary";
   };
+  /** List the lines that rules logged for you with the action `log`, the oldest first: time, level, rule and message. */
+  "rules.log_lines": {
+    params: {
+      /** Only lines of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      rule?: string | null;
+      /** Only lines of this level and above. */
+      level?: Severity;
+      /** Only lines written at this time or later. */
+      since?: string | null;
+      /** Only lines after the one with this id. They are returned from the oldest on, so that a reader
+       * that passes the last id it has seen misses none. */
+      after?: number | null;
+      /** Lines of every project. Without it, those of the project of the call, if there is one. */
+      all_projects?: boolean;
+      /** At most so many lines. */
+      limit?: number;
+    };
+    result: LogLines;
+    kind: "unary";
+  };
   /** Looks at all files now. Without this they are looked at several times a second. */
   "rules.reload": {
     params: Record<string, never>;
@@ -3295,6 +3655,12 @@ export interface Methods {
   "rules.schema": {
     params: Record<string, never>;
     result: RuleSchema;
+    kind: "unary";
+  };
+  /** Show the settings that rules can read as `context.user.settings` and `context.project.settings`. */
+  "rules.settings": {
+    params: Record<string, never>;
+    result: RulesSettingsResult;
     kind: "unary";
   };
   /** Shows everything about a rule. */
@@ -3575,13 +3941,15 @@ export interface Methods {
     result: Done;
     kind: "unary";
   };
-  /** Reads a note, or a version of one that was. */
+  /** Read a note, or an earlier version of it. A large file is read in parts of 1 MiB: pass `next_line` of the answer as `from` to read on. */
   "vault.read": {
     params: {
       /** The note, below the project's root. */
       path: string;
       /** A version of it, as `vault.history` names them; what is there now without. */
       version?: string | null;
+      /** The first line to read, from 1. */
+      from?: number;
     };
     result: NoteText;
     kind: "unary";

@@ -3,6 +3,7 @@ export const icons = {
   ask: "M4 5h16v11H10l-4 4v-4H4z",
   trace: "M4 5h9M7 10h12M7 15h7M10 20h10M4 5v15",
   rules: "M5 4v16M5 7h6l2 3-2 3H5M13 10h6",
+  logs: "M4 6h.01M4 12h.01M4 18h.01M8 6h12M8 12h12M8 18h7",
   plugins: "M9 3v5M15 3v5M6 8h12v4a6 6 0 0 1-12 0zM12 18v3",
   notes: "M6 3h9l4 4v14H6zM14 3v5h5M9 13h6M9 17h6",
   threads: "M5 6h14M5 12h9M5 18h11M3 6h.01M3 12h.01M3 18h.01",

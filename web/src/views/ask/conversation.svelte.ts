@@ -31,7 +31,8 @@ export class Conversation {
 
   /** Loads what is stored. Answers that are known already stay as they are: they know more. */
   async load(): Promise<void> {
-    const archive = await call("agent.export", { context_id: this.id });
+    // Without a format it is the archive.
+    const archive = (await call("agent.export", { context_id: this.id })) as Archive;
     this.context = archive.context;
     const known = new Map(this.answers.map((answer) => [answer.stream ?? answer.queryId, answer]));
     this.answers = answersOf(archive).map((fresh) => {

@@ -1,11 +1,12 @@
 /** What the view calls things. */
-import type { PluginState, PluginsProblem } from "$lib/rpc/types";
+import type { AgentProblem as FileProblem, PluginState } from "$lib/rpc/types";
 
 export type Kind = "plain" | "good" | "warn" | "bad" | "info" | "accent";
 
 export const STATES: Record<PluginState, { kind: Kind; text: string; about: string }> = {
   discovered: { kind: "info", text: "discovered", about: "Named by the roster or found in a directory" },
   loaded: { kind: "info", text: "loaded", about: "Read and right, not activated" },
+  starting: { kind: "info", text: "starting", about: "Something that it consists of is being started" },
   active: { kind: "good", text: "active", about: "Its methods can be called and its hooks run" },
   failed: { kind: "bad", text: "failed", about: "It could not be loaded or activated; nothing of it stays" },
   disabled: { kind: "plain", text: "disabled", about: "The roster says `enabled = false`" },
@@ -36,7 +37,7 @@ export function reasonAndCommand(reason: string): { text: string; command: strin
   return found ? { text: found[1] ?? reason, command: found[2] ?? null } : { text: reason, command: null };
 }
 
-export function placed(problem: PluginsProblem): string {
+export function placed(problem: FileProblem): string {
   const place = problem.place ? `:${problem.place.line}:${problem.place.column}` : "";
   return `${problem.path}${place}`;
 }

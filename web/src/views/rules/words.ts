@@ -22,6 +22,9 @@ export interface State {
 }
 
 export function stateOf(rule: RuleSummary): State {
+  if (rule.inactive === "project_not_trusted")
+    return { kind: "warn", text: "inactive", why: "The project is not trusted; review it with `dodona trust show`" };
+  if (rule.inactive) return { kind: "warn", text: "inactive", why: "It has changed since the project was trusted" };
   if (rule.switched_off) return { kind: "plain", text: "off", why: "You switched it off" };
   if (!rule.enabled) return { kind: "plain", text: "off in its file", why: "Its file says `enabled = false`" };
   const { last_failed, last_evaluated, failed, last_error } = rule.liveness;
@@ -39,11 +42,13 @@ export function whose(scope: RulesScope): string {
 
 export const VERDICTS: Record<Verdict, { kind: Kind; text: string }> = {
   fired: { kind: "good", text: "fired" },
+  dropped: { kind: "bad", text: "dropped" },
   not_fired: { kind: "plain", text: "not fired" },
   suppressed: { kind: "warn", text: "kept back" },
   disabled: { kind: "plain", text: "off" },
   failed: { kind: "bad", text: "failed" },
   other_trigger: { kind: "plain", text: "not asked" },
+  outside_query: { kind: "plain", text: "outside of a query" },
   not_replayable: { kind: "info", text: "not replayable" },
 };
 

@@ -180,7 +180,7 @@ fn part(text: &str, from: u32, to: u32) -> String {
 }
 
 /// SHA-256 in hex, as every source has it.
-fn hash_of(text: &str) -> String {
+pub(crate) fn hash_of(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

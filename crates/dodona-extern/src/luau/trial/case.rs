@@ -30,6 +30,12 @@ pub(super) struct Case {
     /// The point to fire, or the name of one of several hooks at it.
     #[serde(default)]
     pub(super) hook: Option<String>,
+    /// The prefix of a callback for events, or its name.
+    #[serde(default)]
+    pub(super) on_event: Option<String>,
+    /// The event that it is given.
+    #[serde(default = "object")]
+    pub(super) event: Value,
     #[serde(default = "object")]
     pub(super) params: Value,
     #[serde(default = "object")]
@@ -43,7 +49,32 @@ pub(super) struct Case {
     /// What calls of others answer, in order.
     #[serde(default)]
     pub(super) calls: Vec<Canned>,
+    /// What HTTP requests answer, in order.
+    #[serde(default)]
+    pub(super) http: Vec<CannedResponse>,
+    /// Statements that fill the database, after the migrations.
+    #[serde(default)]
+    pub(super) sql: Vec<String>,
     pub(super) expect: Expect,
+}
+
+/// The answer to one HTTP request.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CannedResponse {
+    pub(super) url: String,
+    #[serde(default)]
+    pub(super) method: Option<String>,
+    #[serde(default)]
+    pub(super) status: Option<u16>,
+    #[serde(default)]
+    pub(super) body: Option<String>,
+    #[serde(default)]
+    pub(super) json: Option<Value>,
+    #[serde(default)]
+    pub(super) headers: Map<String, Value>,
+    #[serde(default)]
+    pub(super) error: Option<String>,
 }
 
 /// The answer to one call of another method.
@@ -78,6 +109,14 @@ pub(super) struct Expect {
     pub(super) state: Option<Map<String, Value>>,
     #[serde(default)]
     pub(super) emitted: Option<Vec<Value>>,
+    /// Events that it publishes, each `{ type, payload }`.
+    #[serde(default)]
+    pub(super) published: Option<Vec<Value>>,
+    /// A query of the database afterwards, and its rows.
+    #[serde(default)]
+    pub(super) query: Option<String>,
+    #[serde(default)]
+    pub(super) rows: Option<Vec<Value>>,
     /// Words of a line that it logs.
     #[serde(default)]
     pub(super) log: Option<String>,

@@ -5,6 +5,7 @@
 
 mod case;
 mod run;
+mod scratch;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,25 +13,18 @@ use std::sync::Arc;
 use dodona_hooks::Hook;
 use dodona_plugin::manifest::Code;
 use dodona_plugin::reading::Problem;
-use dodona_plugin::{Capabilities, Capability, Manifest, PluginLog};
-use dodona_proto::{HookPoint, MethodDescriptor};
-use serde::Serialize;
+use dodona_plugin::{Manifest, PluginLog};
+use dodona_proto::HookPoint;
 use serde_json::Value;
 
 use super::code::ScriptFile;
 use super::program::{Facts, Program};
-use super::spec;
+use crate::declare::{
+    self, Declared, EventSpec, HookSpec, MethodSpec, covered, may_listen, schemas,
+};
+use crate::migrations;
 
 pub use run::{Tested, Verdict, test};
-
-/// What a script declares.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Declared {
-    /// Its methods.
-    pub methods: Vec<MethodDescriptor>,
-    /// The points at which it has hooks.
-    pub hooks: Vec<HookPoint>,
-}
 
 /// Loads a directory's script and tells what it declares; nothing of it is asked for.
 ///
@@ -49,11 +43,17 @@ pub fn inspect(directory: &Path, manifest: &Manifest) -> Result<Declared, Vec<Pr
     let (mut declared, mut problems) = (Declared::default(), Vec::new());
     for entry in &entries {
         let read = match entry.kind.as_str() {
-            "method" => spec::read::<spec::MethodSpec>(&entry.spec)
-                .and_then(|said| said.descriptor(&manifest.id))
+            "method" => declare::read::<MethodSpec>(&entry.spec)
+                .and_then(|spec| spec.descriptor(&manifest.id))
                 .and_then(|method| schemas(&method).map(|()| declared.methods.push(method))),
-            _ => spec::read::<spec::HookSpec>(&entry.spec)
-                .and_then(|said| said.point())
+            "event" => declare::read::<EventSpec>(&entry.spec)
+                .and_then(|spec| Ok(spec.prefix()?.to_owned()))
+                .and_then(|prefix| {
+                    declared.events.push(prefix.clone());
+                    may_listen(manifest, &prefix)
+                }),
+            _ => declare::read::<HookSpec>(&entry.spec)
+                .and_then(|spec| spec.point())
                 .and_then(|point| {
                     declared.hooks.push(point);
                     covered(manifest, point)
@@ -63,34 +63,12 @@ pub fn inspect(directory: &Path, manifest: &Manifest) -> Result<Declared, Vec<Pr
             problems.extend(whole(format!("{}: {why}", program.place(entry))));
         }
     }
+    if let Err(faults) = migrations::read(directory) {
+        problems.extend(faults);
+    }
     match problems.is_empty() {
         true => Ok(declared),
         false => Err(problems),
-    }
-}
-
-fn schemas(method: &MethodDescriptor) -> Result<(), String> {
-    for (part, schema) in [("params", &method.params), ("result", &method.result)] {
-        jsonschema::validator_for(schema).map_err(|error| {
-            format!(
-                "`{part}` of `{}` is not a JSON Schema: {error}",
-                method.name
-            )
-        })?;
-    }
-    Ok(())
-}
-
-/// A hook needs a capability, and the manifest has to ask for it.
-fn covered(manifest: &Manifest, point: HookPoint) -> Result<(), String> {
-    let uses = manifest.uses.iter().map(|used| used.capability.clone());
-    let needed = Capability::for_hook(point);
-    match Capabilities::Only(uses.collect()).allow(&needed) {
-        true => Ok(()),
-        false => Err(format!(
-            "a hook at {point} needs the capability `{needed}`: write `uses = [\"{needed}\"]` \
-             below `[capabilities]`"
-        )),
     }
 }
 
@@ -108,7 +86,7 @@ fn program(directory: &Path, manifest: &Manifest) -> Result<Option<Arc<Program>>
             .map(|(name, setting)| (name.clone(), setting.default.clone()))
             .collect(),
     };
-    let program = Program::new(Arc::new(file), facts, PluginLog::new());
+    let program = Program::new(Arc::new(file), facts, PluginLog::new(), None);
     Ok(Some(Arc::new(program)))
 }
 

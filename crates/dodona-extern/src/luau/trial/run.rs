@@ -11,11 +11,14 @@ use dodona_script::{Entry, Request};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::case::{self, Canned, Case, Expect};
+use super::case::{self, Canned, CannedResponse, Case, Expect};
+use super::scratch::Scratch;
 use super::{fits, program};
+use crate::database::{DbSession, Wanted};
+use crate::declare::{self, HookSpec};
 use crate::luau::hook::tidied;
+use crate::luau::method::in_transaction;
 use crate::luau::program::{Answers, Ask, BRIEF, METHOD, Program, RunError};
-use crate::luau::spec;
 
 /// How one test went.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,7 +68,7 @@ pub async fn test(
         };
         let name = case.name.clone();
         let why = match entries(&program).await {
-            Ok(entries) => one(&program, &entries, manifest, case).await,
+            Ok(entries) => with_database(directory, &program, &entries, manifest, case).await,
             Err(error) => vec![error.to_string()],
         };
         let verdict = match why.is_empty() {
@@ -87,12 +90,39 @@ async fn entries(program: &Arc<Program>) -> Result<Vec<Entry>, RunError> {
     loaded.unwrap_or(Err(RunError::Panicked))
 }
 
-/// Runs one test, and tells what is different.
+/// Runs one test with a database of its own.
+async fn with_database(
+    directory: &Path,
+    program: &Arc<Program>,
+    entries: &[Entry],
+    manifest: &Manifest,
+    case: Case,
+) -> Vec<String> {
+    let scratch = match Scratch::create(directory, &case.sql).await {
+        Ok(scratch) => scratch,
+        Err(why) => return vec![why],
+    };
+    let (query, rows) = (case.expect.query.clone(), case.expect.rows.clone());
+    let mut why = one(program, entries, manifest, case, scratch.session()).await;
+    match query {
+        Some(query) => match scratch.run(&query, Wanted::Rows).await {
+            Ok(found) => differs(&mut why, "rows", rows.map(Value::Array).as_ref(), &found),
+            Err(error) => why.push(format!("`{query}`: {error}")),
+        },
+        None if rows.is_some() => why.push("`rows` needs a `query`".to_owned()),
+        None => {}
+    }
+    scratch.remove().await;
+    why
+}
+
+/// Runs one test and returns what is different.
 async fn one(
     program: &Arc<Program>,
     entries: &[Entry],
     manifest: &Manifest,
     case: Case,
+    db: DbSession,
 ) -> Vec<String> {
     let target = match Target::find(entries, &case) {
         Ok(target) => target,
@@ -109,20 +139,24 @@ async fn one(
         "time": 0,
     });
     let world = World {
+        db,
         inner: Mutex::new(Inner {
             state: case.state.clone(),
             calls: case.calls.iter().cloned().collect(),
+            responses: case.http.iter().cloned().collect(),
             emitted: Vec::new(),
+            published: Vec::new(),
             wrong: Vec::new(),
         }),
     };
-    let (kind, limits, given) = match target.point {
-        None => ("method", METHOD, case.params),
-        Some(_) => ("hook", BRIEF, case.payload),
+    let (limits, given) = match target.kind {
+        "method" => (METHOD, case.params),
+        "event" => (METHOD, case.event),
+        _ => (BRIEF, case.payload),
     };
     let ask = Ask {
         entry: target.entry,
-        kind,
+        kind: target.kind,
         part: case.name,
         arguments: vec![info, given],
         limits,
@@ -141,30 +175,33 @@ async fn one(
 /// What a test is about.
 struct Target {
     entry: usize,
+    kind: &'static str,
     point: Option<HookPoint>,
 }
 
 impl Target {
     fn find(entries: &[Entry], case: &Case) -> Result<Self, String> {
-        let (kind, wanted) = match (&case.method, &case.hook) {
-            (Some(method), None) => ("method", method),
-            (None, Some(hook)) => ("hook", hook),
-            _ => return Err("a test has a `method` or a `hook`".to_owned()),
+        let (kind, other, wanted) = match (&case.method, &case.hook, &case.on_event) {
+            (Some(method), None, None) => ("method", "name", method),
+            (None, Some(hook), None) => ("hook", "point", hook),
+            (None, None, Some(prefix)) => ("event", "prefix", prefix),
+            _ => return Err("a test has a `method`, a `hook` or an `on_event`".to_owned()),
         };
         let named = |entry: &&(usize, &Entry)| {
             let is = |field: &str| entry.1.spec[field] == wanted.as_str();
-            entry.1.kind == kind && (is("name") || kind == "hook" && is("point"))
+            entry.1.kind == kind && (is("name") || is(other))
         };
         let numbered: Vec<(usize, &Entry)> = entries.iter().enumerate().collect();
         let Some((entry, found)) = numbered.iter().find(named) else {
             return Err(format!("the script declares no {kind} `{wanted}`"));
         };
         let point = match kind {
-            "method" => None,
-            _ => Some(spec::read::<spec::HookSpec>(&found.spec)?.point()?),
+            "hook" => Some(declare::read::<HookSpec>(&found.spec)?.point()?),
+            _ => None,
         };
         Ok(Self {
             entry: *entry,
+            kind,
             point,
         })
     }
@@ -218,6 +255,16 @@ fn compare_world(why: &mut Vec<String>, expect: &Expect, inner: &Inner, program:
     );
     let emitted = expect.emitted.clone().map(Value::Array);
     differs(why, "emitted", emitted.as_ref(), &json!(inner.emitted));
+    let published = expect.published.clone().map(Value::Array);
+    differs(
+        why,
+        "published",
+        published.as_ref(),
+        &json!(inner.published),
+    );
+    if let Some(left) = inner.responses.front() {
+        why.push(format!("`{}` was not requested", left.url));
+    }
     if let Some(left) = inner.calls.front() {
         why.push(format!("`{}` was not called", left.method));
     }
@@ -239,25 +286,34 @@ fn differs(why: &mut Vec<String>, what: &str, expected: Option<&Value>, got: &Va
 
 /// Everything around a script, as a test has it.
 struct World {
+    db: DbSession,
     inner: Mutex<Inner>,
 }
 
 struct Inner {
     state: Map<String, Value>,
     calls: VecDeque<Canned>,
+    responses: VecDeque<CannedResponse>,
     emitted: Vec<Value>,
+    published: Vec<Value>,
     wrong: Vec<String>,
 }
 
 impl Answers for World {
     fn answer(&self, request: Request) -> BoxFuture<'_, Result<Value, String>> {
         Box::pin(async move {
-            let mut inner = self.lock();
             let mut arguments = request.arguments.into_iter();
             let (first, second) = (
                 arguments.next().unwrap_or_default(),
                 arguments.next().unwrap_or_default(),
             );
+            if let Some(name) = request.name.strip_prefix("db.") {
+                return self.db.answer(name, &first, &second).await;
+            }
+            if self.db.is_open().await {
+                return Err(in_transaction(&request.name));
+            }
+            let mut inner = self.lock();
             let key = first.as_str().unwrap_or_default().to_owned();
             match request.name.as_str() {
                 "call" => inner.call(&key, &second),
@@ -266,6 +322,13 @@ impl Answers for World {
                     Ok(Value::Null)
                 }
                 "progress" => Ok(Value::Null),
+                "has_scope" => Ok(json!(true)),
+                "publish" => {
+                    let event = json!({ "type": first, "payload": second });
+                    inner.published.push(event);
+                    Ok(Value::Null)
+                }
+                "http" => inner.respond(&first),
                 "state.get" => Ok(inner.state.get(&key).cloned().unwrap_or_default()),
                 "state.set" => {
                     inner.state.insert(key, second);
@@ -292,6 +355,36 @@ impl World {
 }
 
 impl Inner {
+    fn respond(&mut self, request: &Value) -> Result<Value, String> {
+        let url = request["url"].as_str().unwrap_or_default();
+        let Some(canned) = self.responses.pop_front() else {
+            let why = format!("`{url}` was requested, and no request is expected");
+            self.wrong.push(why.clone());
+            return Err(why);
+        };
+        let method = request["method"].as_str().unwrap_or("GET");
+        let is_same = canned.url == url && canned.method.as_deref().is_none_or(|m| m == method);
+        if !is_same {
+            let why = format!("{method} `{url}` was requested instead of `{}`", canned.url);
+            self.wrong.push(why.clone());
+            return Err(why);
+        }
+        if let Some(error) = canned.error {
+            return Err(error);
+        }
+        let body = canned.body.or(canned.json.as_ref().map(Value::to_string));
+        let mut response = json!({
+            "url": url,
+            "status": canned.status.unwrap_or(200),
+            "headers": canned.headers,
+            "body": body.unwrap_or_default(),
+        });
+        if let Some(json) = canned.json {
+            response["json"] = json;
+        }
+        Ok(response)
+    }
+
     fn call(&mut self, method: &str, params: &Value) -> Result<Value, String> {
         let Some(canned) = self.calls.pop_front() else {
             let why = format!("`{method}` was called with {params}, and no call is expected");

@@ -107,7 +107,9 @@ async fn forgets(all: Vec<Old>, retention: Retention) {
         // The oldest go first.
         assert!(old.open || gone.iter().all(|gone| gone.days >= old.days));
     }
-    if kept.iter().any(|(_, old)| !old.open) && retention.max_bytes != u64::MAX {
+    // The newest stream stays even where it is larger than the bound.
+    let ended = kept.iter().filter(|(_, old)| !old.open).count();
+    if ended > 1 && retention.max_bytes != u64::MAX {
         assert!(bytes(&scratch) as u64 <= retention.max_bytes);
     }
     for call in journal.recent_calls(1000).await.unwrap() {
@@ -185,6 +187,94 @@ async fn times_in_the_future_do_not_keep_pruning_from_ending() {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(pruned.streams, 3);
-    assert_eq!(bytes(&scratch), 0);
+    assert_eq!(pruned.streams, 2, "the newest stream is kept");
+}
+
+/// What the bound counts, as the journal itself counts it.
+async fn held(journal: &Journal) -> u64 {
+    journal.held().await.unwrap().bytes
+}
+
+#[tokio::test]
+async fn the_oldest_are_removed_only_down_to_the_bound() {
+    let scratch = Scratch::new();
+    let journal = open(&scratch).await;
+    let mut tapes = Vec::new();
+    for days in (0..10).rev() {
+        let old = Old {
+            items: 100,
+            days,
+            open: false,
+        };
+        tapes.push(write(&scratch, &journal, &old).await);
+    }
+    let all = held(&journal).await;
+    let bound = Retention {
+        max_bytes: all - all / 20,
+        ..days(365)
+    };
+    let pruned = journal.prune(bound).await.unwrap();
+    assert_eq!(
+        (pruned.streams, pruned.calls),
+        (1, 0),
+        "five percent too much cost more"
+    );
+    assert!(journal.head(tapes[0].id()).await.unwrap().is_none());
+    for tape in &tapes[1..] {
+        assert!(journal.head(tape.id()).await.unwrap().is_some());
+    }
+    assert!(held(&journal).await <= bound.max_bytes);
+    // A burst: the newest stays although it is larger than the bound by itself.
+    let burst = write(
+        &scratch,
+        &journal,
+        &Old {
+            items: 5_000,
+            days: 0,
+            open: false,
+        },
+    )
+    .await;
+    let pruned = journal.prune(bound).await.unwrap();
+    assert_eq!(pruned.streams, 9);
+    let page = journal.page(burst.id(), 0, 10_000).await.unwrap();
+    assert_eq!(page.len(), 5_001, "the burst is whole");
+}
+
+/// As a start with a clock that is 400 days ahead would find it.
+#[tokio::test]
+async fn a_clock_that_is_far_ahead_removes_nothing_by_age() {
+    let scratch = Scratch::new();
+    let journal = open(&scratch).await;
+    let old = Old {
+        items: 3,
+        days: 400,
+        open: false,
+    };
+    let tape = write(&scratch, &journal, &old).await;
+    let file = behind(&scratch);
+    let ago = Timestamp::now().as_millisecond() - 400 * DAY;
+    file.execute("update clock set trusted_ms = ?1", (ago,))
+        .unwrap();
+    for _ in 0..3 {
+        let pruned = journal.prune(days(90)).await.unwrap();
+        assert_eq!(pruned.streams, 0);
+    }
+    assert!(journal.head(tape.id()).await.unwrap().is_some());
+    assert!(journal.trusted_now() < Timestamp::now() - Duration::from_secs(399 * 86_400));
+    // Ten days of uptime are ten steps of a day, with as many days that passed.
+    file.execute("update clock set credit_ms = ?1", (10 * DAY,))
+        .unwrap();
+    for _ in 0..20 {
+        journal.prune(days(90)).await.unwrap();
+    }
+    let trusted: i64 = file
+        .query_row("select trusted_ms from clock", (), |row| row.get(0))
+        .unwrap();
+    assert!((trusted - (ago + 10 * DAY)).abs() < DAY, "{trusted}");
+    // A clock that is a little ahead, as after a holiday, is believed.
+    let ago = Timestamp::now().as_millisecond() - 6 * DAY;
+    file.execute("update clock set trusted_ms = ?1", (ago,))
+        .unwrap();
+    assert_eq!(journal.prune(days(90)).await.unwrap().streams, 1);
 }

@@ -124,8 +124,11 @@ impl Ledger {
     pub(super) async fn check(&mut self) {
         let agent = Agent::start(&self.home, &self.url).await;
         let new = std::mem::take(&mut self.new);
+        let mut streams = BTreeMap::new();
         for (number, told) in &new {
-            check_stream(&agent, *number, told).await;
+            if let Some(ended) = check_stream(&agent, *number, told).await {
+                streams.insert(*number, ended);
+            }
         }
         // The first use ends what the dead process left.
         agent.call("agent.contexts", json!({})).await;
@@ -135,6 +138,9 @@ impl Ledger {
             for (number, told) in &new {
                 self.count(&stored, *number);
                 stored.check_told(*number, told);
+            }
+            for (number, ended) in &streams {
+                stored.check_agrees(*number, ended);
             }
         }
         self.asked += 1;
@@ -161,11 +167,34 @@ impl Ledger {
     }
 }
 
-/// What a reader saw of a stream is in the journal, as it was.
-async fn check_stream(agent: &Agent, number: u64, told: &Told) {
-    let Some(stream) = told.stream else {
-        return;
-    };
+/// How a stream ended that was acknowledged, and the answer in it.
+struct StreamEnd {
+    status: DoneStatus,
+    answer: Option<String>,
+}
+
+impl StreamEnd {
+    fn of(items: &[Item]) -> Self {
+        let answer = items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Data { content_type, data } if content_type == "AgentResponse" => {
+                data["text"].as_str().map(str::to_owned)
+            }
+            _ => None,
+        });
+        let Some(ItemBody::Done { status, .. }) = items.last().map(|item| &item.body) else {
+            panic!("a stream has no end: {items:#?}");
+        };
+        Self {
+            status: *status,
+            answer,
+        }
+    }
+}
+
+/// What a reader saw of a stream is in the journal, as it was. Nothing where no stream was
+/// acknowledged.
+async fn check_stream(agent: &Agent, number: u64, told: &Told) -> Option<StreamEnd> {
+    let stream = told.stream?;
     let reader = agent.hub.attach(&principal("alice"), stream, 0).await;
     let mut reader = reader.unwrap_or_else(|error| panic!("{stream} is lost: {error}"));
     let mut stored = Vec::new();
@@ -178,6 +207,7 @@ async fn check_stream(agent: &Agent, number: u64, told: &Told) {
         let found = stored.get(*seq as usize - 1).map(|item| fingerprint(item));
         assert_eq!(found, Some(*print), "item {seq} of question {number}");
     }
+    Some(StreamEnd::of(&items))
 }
 
 /// The server refuses a conversation that a strict provider would refuse.
@@ -257,6 +287,22 @@ impl Stored {
         if self.state(number).as_deref() == Some("complete") {
             self.check_complete(number);
         }
+    }
+
+    /// An acknowledged question is in its conversation, and the stream and the conversation have the
+    /// same end.
+    fn check_agrees(&self, number: u64, stream: &StreamEnd) {
+        let state = self.state(number);
+        assert!(state.is_some(), "question {number} is in no conversation");
+        let is_complete = state.as_deref() == Some("complete");
+        let streamed = stream.status == DoneStatus::Complete;
+        assert_eq!(
+            is_complete, streamed,
+            "question {number}: {state:?} and {:?}",
+            stream.status
+        );
+        let answer = is_complete.then(|| script::answer(number));
+        assert_eq!(stream.answer, answer, "the answer to question {number}");
     }
 
     fn check_complete(&self, number: u64) {

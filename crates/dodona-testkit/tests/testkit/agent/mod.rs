@@ -20,6 +20,16 @@ use ledger::{Ledger, Seen};
 const LANES: u64 = 6;
 const KILLS_PER_LANE: u64 = 35;
 
+/// How many kills a campaign has where the variable `DODONA_KILLS` says so:
+/// `DODONA_KILLS=1000 cargo test -p dodona-testkit --test testkit an_agent_outlives -- --nocapture`.
+fn kills_per_lane() -> u64 {
+    let wanted = std::env::var("DODONA_KILLS").ok();
+    let wanted = wanted.map(|text| text.parse::<u64>().expect("a number of kills"));
+    wanted.map_or(KILLS_PER_LANE, |kills| {
+        kills.div_ceil(LANES).max(KILLS_PER_LANE)
+    })
+}
+
 #[test]
 fn an_agent_outlives_kill_9() {
     let seed = Chance::seed();
@@ -54,7 +64,7 @@ fn lane(runtime: &Runtime, number: u64, mut chance: Chance) -> Seen {
     let server = runtime.block_on(ModelServer::strict());
     server.respond_with(script::reply);
     let mut seen = Seen::default();
-    let mut left = KILLS_PER_LANE;
+    let mut left = kills_per_lane();
     while left > 0 {
         let home = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::new(home.path(), &server.url());

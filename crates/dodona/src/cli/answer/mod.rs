@@ -23,6 +23,8 @@ pub(super) use screen::{Form, Screen};
 pub(super) struct Question {
     /// The question itself.
     pub(super) message: String,
+    /// The agent, by its name; that of the conversation, or the default one, without.
+    pub(super) agent: Option<String>,
     /// The conversation, by name or id; the default one without.
     pub(super) context: Option<String>,
     /// The model, by its name in the settings; the default one without.
@@ -45,6 +47,7 @@ pub(super) struct Response {
     pub(super) cost_micros: Option<u64>,
     pub(super) query_id: String,
     pub(super) context_id: String,
+    pub(super) agent_id: String,
 }
 
 /// An answer, and how long it took.
@@ -73,6 +76,9 @@ impl Answer {
 impl Question {
     fn params(&self) -> Value {
         let mut params = json!({ "message": self.message, "tools": self.tools });
+        if let Some(agent) = &self.agent {
+            params["agent_id"] = json!(agent);
+        }
         if let Some(context) = &self.context {
             params["context_id"] = json!(context);
         }

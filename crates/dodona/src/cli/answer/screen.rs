@@ -156,11 +156,7 @@ impl Screen {
             Text::Aside { ended: false } => "\n\n",
             _ => "",
         };
-        let shown = match self.to_terminal {
-            true => harmless(text),
-            false => text.into(),
-        };
-        write_out(&format!("{gap}{shown}"))?;
+        write_out(&format!("{gap}{}", harmless(text)))?;
         let ended = text.ends_with('\n');
         self.text = Text::Some { ended };
         if self.to_terminal {

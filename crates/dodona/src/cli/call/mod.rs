@@ -74,13 +74,38 @@ pub(crate) struct Call {
     verbose: bool,
 }
 
+/// How long a server is waited for at least, whatever the call itself may take.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// How long a server may take to report that the time of a call is over.
+const ANSWER: Duration = Duration::from_secs(1);
+
 impl Call {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let given = self.params.as_deref().map(read_params).transpose()?;
-        let session = shell.session().await?;
-        let outcome = self.on(&session, given, shell).await;
+        let patience = self.timeout.map(|timeout| timeout.max(SHORTEST));
+        let session = shell.session_within(patience).await?;
+        let outcome = self.within(&session, given, shell).await;
         session.close().await;
         outcome
+    }
+
+    /// Runs the call. A server bounds its time; one that stops responding does not.
+    async fn within(
+        &self,
+        session: &Session,
+        given: Option<Value>,
+        shell: &Shell,
+    ) -> Result<(), Failure> {
+        let running = self.on(session, given, shell);
+        let late = self.timeout.and_then(|time| session.unresponsive(time));
+        let (Some(timeout), Some(late)) = (self.timeout, late) else {
+            return running.await;
+        };
+        match tokio::time::timeout(timeout.max(SHORTEST) + ANSWER, running).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(late.into()),
+        }
     }
 
     async fn on(

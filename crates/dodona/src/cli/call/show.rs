@@ -182,11 +182,7 @@ impl Human {
 
     fn data(&mut self, path: &str, data: &Value, text: &mut String) {
         if let Some(delta) = delta(data) {
-            let delta = if self.to_terminal {
-                harmless(delta)
-            } else {
-                delta.into()
-            };
+            let delta = harmless(delta);
             text.push_str(&delta);
             if !delta.is_empty() {
                 self.mid_line = !delta.ends_with('\n');

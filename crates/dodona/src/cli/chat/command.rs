@@ -16,11 +16,15 @@ use crate::paint::{Paint, one_line};
 /// The default conversation's name.
 const DEFAULT: &str = "default";
 
+/// The main agent.
+const DEFAULT_AGENT: &str = "oracle";
+
 impl Talk<'_> {
     pub(super) async fn run(&mut self, command: Command) -> Result<(), Failure> {
         match command {
             Command::Help => print(&help(Paint::of(&io::stdout()))),
             Command::Model(name) => self.choose_model(name).await,
+            Command::Agent(name) => self.choose_agent(name).await,
             Command::Context(name) => self.choose_context(name).await,
             Command::New(name) => self.begin(name).await,
             Command::Contexts => self.list().await,
@@ -54,23 +58,55 @@ impl Talk<'_> {
             model: String,
         }
         let name = name.or_else(|| self.model.clone());
-        let params = prompt::params(None, self.context.as_deref(), name.as_deref());
+        let params = self.prompt_params(name.as_deref());
         let Shown { model } = self.call("agent.prompt", params).await?;
         self.model = name;
         print(&format!("model {}\n", one_line(&model)))
     }
 
+    /// An agent that does not exist is reported now and not with the next question. A conversation
+    /// belongs to one agent, so that the new agent starts in its default one.
+    async fn choose_agent(&mut self, name: Option<String>) -> Result<(), Failure> {
+        #[derive(Deserialize)]
+        struct Shown {
+            agent_id: String,
+        }
+        let agent_id = match name {
+            None => {
+                let params = self.prompt_params(self.model.as_deref());
+                self.call::<Shown>("agent.prompt", params).await?.agent_id
+            }
+            Some(name) => {
+                let params = json!({ "agent_id": name });
+                let _: Value = self.call("agent.describe", params).await?;
+                self.context = None;
+                self.agent = Some(name.clone()).filter(|name| name != DEFAULT_AGENT);
+                name
+            }
+        };
+        print(&format!("agent {}\n", one_line(&agent_id)))
+    }
+
+    fn prompt_params(&self, model: Option<&str>) -> Value {
+        let mut params = prompt::params(None, self.context.as_deref(), model);
+        if let Some(agent) = &self.agent {
+            params["agent_id"] = json!(agent);
+        }
+        params
+    }
+
     async fn choose_context(&mut self, name: Option<String>) -> Result<(), Failure> {
-        // The default one need not be there yet: a question begins it.
+        // The default one need not be there yet: a question begins it. A conversation that is
+        // named is continued by its own agent.
         if name.as_deref() == Some(DEFAULT) {
-            self.context = None;
+            (self.context, self.agent) = (None, None);
         } else if let Some(name) = name {
             let _: Value = self
                 .call("agent.show", json!({ "context_id": name }))
                 .await?;
-            self.context = Some(name);
+            (self.context, self.agent) = (Some(name), None);
         }
-        print(&format!("conversation {}\n", one_line(self.named())))
+        print(&format!("conversation {}\n", one_line(&self.named())))
     }
 
     async fn begin(&mut self, name: Option<String>) -> Result<(), Failure> {
@@ -78,24 +114,32 @@ impl Talk<'_> {
         struct Created {
             context_id: String,
         }
-        let params = match &name {
+        let mut params = match &name {
             Some(name) => json!({ "name": name }),
             None => json!({}),
         };
+        if let Some(agent) = &self.agent {
+            params["agent_id"] = json!(agent);
+        }
         let Created { context_id } = self.call("agent.create", params).await?;
         self.context = Some(name.unwrap_or_else(|| end(&context_id).to_owned()));
-        print(&format!("conversation {}\n", one_line(self.named())))
+        print(&format!("conversation {}\n", one_line(&self.named())))
     }
 
-    fn named(&self) -> &str {
-        self.context.as_deref().unwrap_or(DEFAULT)
+    /// The conversation that questions go to.
+    fn named(&self) -> String {
+        match (&self.context, &self.agent) {
+            (Some(context), _) => context.clone(),
+            (None, Some(agent)) => format!("@{agent}"),
+            (None, None) => DEFAULT.to_owned(),
+        }
     }
 
     async fn list(&self) -> Result<(), Failure> {
         let listed: Listed = self.call("agent.contexts", json!({})).await?;
         let stdout = io::stdout();
         let (paint, width) = (Paint::of(&stdout), layout::width(&stdout));
-        print(&listed.text(self.named(), paint, width))
+        print(&listed.text(&self.named(), paint, width))
     }
 
     async fn usage(&self) -> Result<(), Failure> {
@@ -109,7 +153,7 @@ impl Talk<'_> {
     }
 
     async fn show_prompt(&self) -> Result<(), Failure> {
-        let params = prompt::params(None, self.context.as_deref(), self.model.as_deref());
+        let params = self.prompt_params(self.model.as_deref());
         let shown = self.call("agent.prompt", params).await?;
         print(&prompt::text(shown, Paint::of(&io::stdout()))?)
     }

@@ -6,6 +6,7 @@ use crate::nearest::nearest;
 pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
     ("help", "", "this list"),
     ("model", "[NAME]", "ask another model from now on"),
+    ("agent", "[NAME]", "ask another agent from now on"),
     ("context", "[NAME]", "go on in another conversation"),
     ("new", "[NAME]", "begin a conversation"),
     ("contexts", "", "the conversations of the project"),
@@ -39,6 +40,7 @@ pub(super) enum Entry {
 pub(super) enum Command {
     Help,
     Model(Option<String>),
+    Agent(Option<String>),
     Context(Option<String>),
     New(Option<String>),
     Contexts,
@@ -79,6 +81,7 @@ impl Entry {
         Self::Command(match word {
             "help" => Command::Help,
             "model" => Command::Model(name),
+            "agent" => Command::Agent(name),
             "context" => Command::Context(name),
             "new" => Command::New(name),
             "contexts" => Command::Contexts,

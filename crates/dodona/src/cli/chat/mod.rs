@@ -23,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   dodona chat
   dodona chat --context release --model small
+  dodona chat --agent librarian
   dodona chat < questions.txt        each line is a question
 
 While it runs:
@@ -40,7 +41,11 @@ pub(crate) struct Chat {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// The conversation to go on with, by name or id [default: the default one]
+    /// The agent that answers, by its name [default: that of the conversation, or `oracle`]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// The conversation to go on with, by name or id [default: the agent's default one]
     #[arg(long, value_name = "NAME_OR_ID")]
     context: Option<String>,
 
@@ -54,6 +59,7 @@ impl Chat {
         let mut lines = Lines::open(&Home::find()?)?;
         let mut talk = Talk {
             shell,
+            agent: self.agent,
             context: self.context,
             model: self.model,
             tools: !self.no_tools,
@@ -69,6 +75,7 @@ impl Chat {
 /// A chat.
 struct Talk<'s> {
     shell: &'s Shell,
+    agent: Option<String>,
     context: Option<String>,
     model: Option<String>,
     tools: bool,
@@ -143,9 +150,10 @@ impl Talk<'_> {
     }
 
     fn prompt(&self) -> String {
-        match &self.context {
-            Some(context) => format!("{context}> "),
-            None => "> ".to_owned(),
+        match (&self.context, &self.agent) {
+            (Some(context), _) => format!("{context}> "),
+            (None, Some(agent)) => format!("@{agent}> "),
+            (None, None) => "> ".to_owned(),
         }
     }
 
@@ -171,6 +179,7 @@ impl Talk<'_> {
     async fn ask(&mut self, message: String) -> Result<(), Failure> {
         let question = Question {
             message,
+            agent: self.agent.clone(),
             context: self.context.clone(),
             model: self.model.clone(),
             tools: self.tools,

@@ -32,6 +32,7 @@ Examples:
   dodona contexts rewind 3fa9c2d4             take back from an exchange on
   dodona contexts fork --at 3fa9c2d4 --name other-way
   dodona contexts export login > login.json
+  dodona contexts export login --format seed   one row of the data model's table
   dodona contexts import login.json
 
 A conversation is named by its name, its id or the end of its id; an exchange by its id or the end
@@ -52,9 +53,12 @@ pub(crate) struct Contexts {
 enum Command {
     /// List the project's conversations, the latest first
     List {
-        /// Closed ones too
+        /// Also closed ones, and those of delegated tasks
         #[arg(long)]
         all: bool,
+        /// Only those of this agent
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
         /// Print JSON for programs
         #[arg(long)]
         json: bool,
@@ -75,6 +79,9 @@ enum Command {
         /// How many tokens of it a model is shown at most, from 4000 to 128000
         #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(4_000..=128_000))]
         budget: u64,
+        /// The agent that answers in it
+        #[arg(long, value_name = "NAME", default_value = "oracle")]
+        agent: String,
         /// Print JSON for programs
         #[arg(long)]
         json: bool,
@@ -166,6 +173,9 @@ enum Command {
         /// Which one
         #[arg(default_value = "default")]
         context: String,
+        /// Everything, or one row of the data model's table `oracle_contexts`
+        #[arg(long, default_value = "archive")]
+        format: ExportFormat,
         /// On one line, for programs
         #[arg(long)]
         json: bool,
@@ -181,6 +191,22 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// The form of a document.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ExportFormat {
+    Archive,
+    Seed,
+}
+
+impl ExportFormat {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Archive => "archive",
+            Self::Seed => "seed",
+        }
+    }
 }
 
 /// What sort of thing is remembered.
@@ -227,10 +253,18 @@ impl Command {
     /// The method that does it, and what it is asked.
     fn request(&self) -> Result<(&'static str, Value), Failure> {
         Ok(match self {
-            Self::List { all, .. } => ("agent.contexts", json!({ "all": all })),
+            Self::List { all, agent, .. } => {
+                let params = json!({ "all": all, "agent_id": agent });
+                ("agent.contexts", params)
+            }
             Self::Show { context, .. } => ("agent.show", json!({ "context_id": context })),
-            Self::New { name, budget, .. } => {
-                let params = json!({ "name": name, "token_budget": budget });
+            Self::New {
+                name,
+                budget,
+                agent,
+                ..
+            } => {
+                let params = json!({ "name": name, "token_budget": budget, "agent_id": agent });
                 ("agent.create", params)
             }
             Self::Close { context, .. } => ("agent.close", json!({ "context_id": context })),
@@ -272,7 +306,13 @@ impl Command {
                 let params = json!({ "context_id": context, "exchange_id": exchange });
                 ("agent.rewind", params)
             }
-            Self::Export { context, .. } => ("agent.export", json!({ "context_id": context })),
+            Self::Export {
+                context, format, ..
+            } => {
+                let (raw, format) = (crate::paint::is_raw(), format.as_str());
+                let params = json!({ "context_id": context, "raw": raw, "format": format });
+                ("agent.export", params)
+            }
             Self::Import { file, name, .. } => {
                 let params = json!({ "document": document(file)?, "name": name });
                 ("agent.import", params)

@@ -10,12 +10,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::finding::Finding;
-use super::machine;
+use super::{machine, rules};
+use crate::cli::agents;
 use crate::config::{self, ConfigError, Settings};
 use crate::failure::in_full;
 use crate::home::{self, Home};
 use crate::owner::{OwnerError, OwnerNote, Ownership};
 use crate::quantity::show_size;
+use crate::schema::{self, NewerHome};
 use crate::session::Session;
 
 /// Everything there is to find. No finding keeps another from being made.
@@ -27,9 +29,11 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
         let (owner, found) = owner(home, config.clone()).await;
         findings.extend(found);
         findings.extend(databases(home, config, owner.access()).await);
-        if let Owner::Session(session) = owner {
+        if let Owner::Session(mut session) = owner {
             findings.push(journal(&session).await);
             findings.extend(plugins(&session).await);
+            findings.extend(rules::check(&mut session).await);
+            findings.extend(agents(&session).await);
             session.close().await;
         }
     }
@@ -121,6 +125,10 @@ async fn owner(home: &Home, config: Settings) -> (Owner, Vec<Finding>) {
         }
     };
     let free = Finding::ok(CHECK, "no other process is using the home directory");
+    if let Err(error) = schema::check(&home.data) {
+        let finding = Finding::wrong("start", error.to_string(), NewerHome::HINT);
+        return (Owner::Unasked, vec![free, finding]);
+    }
     match Session::own(home, config, ownership).await {
         Ok(session) => (Owner::Session(session), vec![free]),
         Err(error) => {
@@ -169,7 +177,7 @@ async fn databases(home: &Home, config: Settings, access: Access) -> Vec<Finding
     };
     let mut findings = vec![engine];
     for report in &reports {
-        findings.push(match blame(&store, report, access).await {
+        findings.push(match blame(&home.data, &store, report, access).await {
             None => sound(report),
             Some(blame) => unsound(&home.data, report, blame),
         });
@@ -202,12 +210,24 @@ enum Blame {
 }
 
 /// The difference is a database that is lost, or one that only seems to be.
-async fn blame(store: &Store, report: &DatabaseReport, access: Access) -> Option<Blame> {
+async fn blame(
+    data: &Path,
+    store: &Store,
+    report: &DatabaseReport,
+    access: Access,
+) -> Option<Blame> {
     if report.problems.is_empty() {
         return None;
     }
     if access == Access::ReadOnly {
         return Some(Blame::ReadOnly);
+    }
+    let is_absent = |file: &str| {
+        let found = data.join(file).metadata();
+        found.map_or(true, |found| found.len() == 0)
+    };
+    if is_absent(&report.file) {
+        return Some(Blame::File);
     }
     let db = store.database(&report.file, Durability::Full);
     let read = db
@@ -243,16 +263,37 @@ fn unsound(data: &Path, report: &DatabaseReport, blame: Blame) -> Finding {
                                 then run this again"
                 .to_owned()
         }
-        Blame::File => match machine::newest_backup(&data.join(file)) {
-            Some(backup) => {
-                format!("stop dodona, move the file aside, and put `{backup}` in its place")
-            }
-            None => "there is no backup; stop dodona, and move the file aside to begin without \
-                     what is in it"
-                .to_owned(),
-        },
+        Blame::File => advice(data, file),
     };
     Finding::wrong(DATABASE, format!("{file}\n{problems}"), advice)
+}
+
+/// What helps against a lost database. Only backups that exist are named.
+fn advice(data: &Path, file: &str) -> String {
+    if let Some(backup) = machine::newest_full_backup(data, file) {
+        return format!(
+            "stop dodona and run `dodona restore '{}'`",
+            backup.display()
+        );
+    }
+    let is_there = data
+        .join(file)
+        .metadata()
+        .is_ok_and(|found| found.len() > 0);
+    match (machine::newest_backup(&data.join(file)), is_there) {
+        (Some(copy), true) => {
+            format!("stop dodona, move the file aside, and put `{copy}` in its place")
+        }
+        (Some(copy), false) => format!("stop dodona and put `{copy}` in its place"),
+        (None, true) => {
+            "there is no backup; stop dodona, move the file aside, and start once with \
+                         `--accept-data-loss`"
+                .to_owned()
+        }
+        (None, false) => {
+            "there is no backup; start once with `--accept-data-loss` to create it again".to_owned()
+        }
+    }
 }
 
 async fn journal(session: &Session) -> Finding {
@@ -298,6 +339,17 @@ async fn plugins(session: &Session) -> Vec<Finding> {
     plugins.chain(problems).collect()
 }
 
+/// Definitions of agents: files that cannot be used, and tools and models that do not exist.
+async fn agents(session: &Session) -> Vec<Finding> {
+    let problems = agents::problems(session).await;
+    let advice = "correct the definition; `dodona agents` shows it";
+    let wrong = |problem: &Problem| Finding::wrong("agents", problem.to_string(), advice);
+    match problems.is_empty() {
+        true => vec![Finding::ok("agents", "every definition is valid")],
+        false => problems.iter().map(wrong).collect(),
+    }
+}
+
 fn plugin(status: &PluginStatus) -> Finding {
     const CHECK: &str = "plugin";
     let version = status.version.as_deref().unwrap_or_default();
@@ -306,6 +358,7 @@ fn plugin(status: &PluginStatus) -> Finding {
     match status.state {
         PluginState::Active => Finding::ok(CHECK, named),
         PluginState::Disabled => Finding::skipped(CHECK, format!("{named} is switched off")),
+        PluginState::Starting => Finding::skipped(CHECK, format!("{named} is being started")),
         PluginState::SkippedDependency => Finding::wrong(
             CHECK,
             format!("{named} was not started: {reason}"),

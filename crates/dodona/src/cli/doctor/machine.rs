@@ -1,9 +1,10 @@
 //! What the machine itself gives: permissions, room, time.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dodona_store::backup;
 use jiff::Timestamp;
 
 use super::finding::Finding;
@@ -80,6 +81,17 @@ pub(super) fn newest_backup(database: &Path) -> Option<String> {
         is_backup.then_some((file.metadata().ok()?.modified().ok()?, name))
     });
     backups.max().map(|(_, name)| name)
+}
+
+/// The newest backup below the data directory that has a database.
+pub(super) fn newest_full_backup(data: &Path, database: &str) -> Option<PathBuf> {
+    let dirs = fs::read_dir(data.join(backup::DIRECTORY)).ok()?.flatten();
+    let backups = dirs.filter_map(|dir| {
+        let manifest = backup::read_manifest(&dir.path()).ok()?;
+        let holds = manifest.databases.contains_key(database);
+        holds.then(|| (manifest.created_at, dir.path()))
+    });
+    backups.max().map(|(_, path)| path)
 }
 
 /// The file in a directory that was written last.

@@ -3,6 +3,7 @@
 mod checks;
 mod finding;
 mod machine;
+mod rules;
 
 use std::io;
 

@@ -52,8 +52,8 @@ impl Node {
         Self {
             json: document["context"].clone(),
             parts: vec![("history", history), ("state", state)],
-            methods: &[],
-            prefix: "",
+            methods: functions::CONTEXT,
+            prefix: "context.",
             document: Arc::clone(document),
         }
     }

@@ -16,6 +16,9 @@ pub(super) const GLOBAL: &[&str] = &[
     "session_duration_minutes",
 ];
 
+/// Methods of `context`.
+pub(super) const CONTEXT: &[&str] = &["project_state"];
+
 /// Methods of `context.history`.
 pub(super) const HISTORY: &[&str] = &["get_failures_for_tool"];
 
@@ -74,6 +77,10 @@ pub(super) fn call(document: &Json, name: &str, arguments: &[Json]) -> Result<Js
         }
         "time_since_last_tool" => json!(seconds_since(context, <[Json]>::last)),
         "session_duration_minutes" => json!(seconds_since(context, <[Json]>::first) / 60.0),
+        "context.project_state" => match &context["project_state"][text(0)?] {
+            Json::Null => json!({}),
+            state => state.clone(),
+        },
         "context.state.get" => {
             let given = arguments.get(1).cloned();
             let found = context["state"].get(text(0)?).cloned();

@@ -1,6 +1,5 @@
 //! `dodona models`.
 
-mod file;
 mod key;
 mod list;
 mod set;

@@ -9,8 +9,8 @@ use dodona_llm::{ModelConfig, Models, Provider, process_environment};
 use serde::Deserialize;
 use toml_edit::{Table, value};
 
-use super::file::ConfigFile;
 use super::key;
+use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::shell::Shell;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use dodona_proto::PluginStatus;
@@ -13,6 +14,10 @@ use super::{Done, Form, answer, list};
 use crate::failure::Failure;
 use crate::paint::{Paint, one_line};
 use crate::session::Session;
+use crate::shell::tell;
+
+/// How often a command that waits for a server says so.
+const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
 /// Mount an MCP server, or a directory with a manifest, and write that into the roster
 #[derive(Debug, Args)]
@@ -61,7 +66,8 @@ impl Add {
         let params = json!({
             "plugin": self.name, "module": module, "env": self.env, "headers": headers,
         });
-        let added: Added = answer(session, "plugins.add", params).await?;
+        let added: Added =
+            with_progress(&self.name, answer(session, "plugins.add", params)).await?;
         Ok(self.form.text(&added, words).into())
     }
 
@@ -79,6 +85,21 @@ impl Add {
                 .collect(),
         };
         dodona_extern::mcp::module_of(&words).map_err(Failure::usage)
+    }
+}
+
+/// Prints how long the plugin has been starting, until it has.
+async fn with_progress<T>(name: &str, work: impl Future<Output = T>) -> T {
+    let began = Instant::now();
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(PROGRESS_EVERY) => {
+                let waited = began.elapsed().as_secs();
+                tell(&format!("waiting for `{name}` to start ({waited} s)"));
+            }
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use dodona_extern::luau::trial::{Declared, inspect};
+use dodona_extern::luau::trial;
+use dodona_extern::{Declared, process};
 use dodona_hub::Directory;
-use dodona_plugin::manifest::Code;
+use dodona_plugin::manifest::{Code, ProcessProtocol};
 use dodona_plugin::reading::Problem;
 use dodona_proto::{ExitKind, PluginName, PluginState};
 use dodona_rules::load::load_file;
@@ -16,6 +17,7 @@ use serde_json::json;
 
 use super::list::{self, Listed};
 use super::{Done, Form, answer};
+use crate::cli::agents;
 use crate::excerpt;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -25,15 +27,29 @@ use crate::session::Session;
 /// Checks the roster and everything that it and the directories name.
 pub(super) async fn all(session: &Session, form: Form) -> Result<Done, Failure> {
     let listed: Listed = answer(session, "plugins.check", json!({})).await?;
+    let agents = agents::problems(session).await;
     let failed = |state| state == PluginState::Failed;
     let bad = listed.plugins.iter().filter(|status| failed(status.state));
-    let wrong = listed.problems.len().max(bad.count());
+    let wrong = listed.problems.len().max(bad.count()) + agents.len();
     let failure = (wrong > 0).then_some(Failure::Told(ExitKind::Failed));
-    let text = form.text(&listed, report);
+    let checked = CheckedAll {
+        listed,
+        agent_problems: agents,
+    };
+    let text = form.text(&checked, report);
     Ok(Done { text, failure })
 }
 
-fn report(listed: &Listed, paint: Paint) -> String {
+/// The plugins, and the problems of definitions of agents: tools that no plugin provides.
+#[derive(Serialize)]
+struct CheckedAll {
+    #[serde(flatten)]
+    listed: Listed,
+    agent_problems: Vec<Problem>,
+}
+
+fn report(checked: &CheckedAll, paint: Paint) -> String {
+    let listed = &checked.listed;
     let mut text = String::new();
     for problem in &listed.problems {
         let _ = writeln!(text, "{}\n", excerpt::draw_problem(problem, paint));
@@ -45,6 +61,7 @@ fn report(listed: &Listed, paint: Paint) -> String {
         .cloned()
         .collect();
     text.push_str(&list::lines(&failed, paint));
+    text.push_str(&agents::problem_lines(&checked.agent_problems));
     if text.is_empty() {
         let count = listed.plugins.len();
         let roster = match &listed.roster {
@@ -63,7 +80,7 @@ struct Checked {
     problems: Vec<Problem>,
     rules: usize,
     tests: Vec<Tested>,
-    /// What its script declares.
+    /// What its script or its process declares.
     #[serde(skip_serializing_if = "Option::is_none")]
     declares: Option<Declared>,
 }
@@ -116,11 +133,18 @@ fn check(dir: &Path) -> Checked {
             return checked;
         }
     };
-    if matches!(directory.manifest.code, Some(Code::Script { .. })) {
-        match inspect(dir, &directory.manifest) {
-            Ok(declared) => checked.declares = Some(declared),
-            Err(problems) => checked.problems.extend(problems),
-        }
+    let declared = match &directory.manifest.code {
+        Some(Code::Script { .. }) => Some(trial::inspect(dir, &directory.manifest)),
+        Some(Code::Process {
+            protocol: ProcessProtocol::Dodona(_),
+            ..
+        }) => Some(process::inspect(dir, &directory.manifest)),
+        _ => None,
+    };
+    match declared {
+        Some(Ok(declared)) => checked.declares = Some(declared),
+        Some(Err(problems)) => checked.problems.extend(problems),
+        None => {}
     }
     let settings = directory.manifest.settings.iter();
     let settings = settings.map(|(name, setting)| (name.clone(), setting.default.clone()));
@@ -168,6 +192,13 @@ fn words(checked: &Checked, paint: Paint) -> String {
         }
         for point in &declared.hooks {
             let _ = writeln!(text, "hook    {point}");
+        }
+        for prefix in &declared.events {
+            let _ = writeln!(
+                text,
+                "event   {}",
+                if prefix.is_empty() { "*" } else { prefix }
+            );
         }
     }
     let failed = checked.tests.iter().filter(|test| test.failure.is_some());

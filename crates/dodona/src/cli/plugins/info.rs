@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::paint::{Paint, one_line};
 
 /// The keys in the order in which they are told, and what stands before them.
-const PLAIN: [(&str, &str); 6] = [
+const PLAIN: [(&str, &str); 7] = [
+    ("display_name", "name"),
     ("description", "about"),
     ("module", "module"),
     ("class", "class"),

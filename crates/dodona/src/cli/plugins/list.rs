@@ -71,6 +71,7 @@ pub(super) fn word(state: PluginState) -> &'static str {
     match state {
         PluginState::Discovered => "discovered",
         PluginState::Loaded => "loaded",
+        PluginState::Starting => "starting",
         PluginState::Active => "active",
         PluginState::Failed => "failed",
         PluginState::Disabled => "disabled",
@@ -120,6 +121,9 @@ struct Reloaded {
     kept: Vec<PluginName>,
     refused: Option<String>,
     problems: Vec<Problem>,
+    /// Present in the answer of `plugins.remove`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data_deleted: Option<bool>,
 }
 
 pub(super) async fn reload(session: &Session, form: Form) -> Result<Done, Failure> {
@@ -155,6 +159,9 @@ fn words(reloaded: &Reloaded, paint: Paint) -> String {
         for name in names {
             let _ = writeln!(text, "{what} {name}");
         }
+    }
+    if reloaded.data_deleted == Some(true) {
+        text.push_str("deleted its data\n");
     }
     if text.is_empty() {
         text.push_str("nothing has changed\n");

@@ -16,6 +16,7 @@ use clap::{Args, Subcommand};
 use dodona_proto::PluginStatus;
 use serde_json::{Value, json};
 
+use self::new::Template;
 use super::form::{Done, Form, answer};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -26,6 +27,7 @@ Examples:
   dodona plugins list                         what is active, what is not, and why
   dodona plugins new standup                  a directory to start from, with a rule and tests
   dodona plugins new tally --luau             one with a script: a method, a hook, tests
+  dodona plugins new tally --process          one with a program in Python
   dodona plugins test tally                   do its tests pass?
   dodona plugins check standup                is it right, and do its tests pass?
   dodona plugins add files -- npx -y @modelcontextprotocol/server-filesystem .
@@ -33,6 +35,7 @@ Examples:
   dodona plugins disable echo
   dodona plugins grant jira net:jira.example
   dodona plugins set standup hour 8           for you alone
+  dodona plugins remove jira --delete-data    with its databases and its state
   dodona plugins reload                       after a change; calls that run go on";
 
 /// List, make, check, enable and reload plugins
@@ -56,10 +59,13 @@ enum Command {
     },
     /// Mount an MCP server, or a directory with a manifest, and write that into the roster
     Add(add::Add),
-    /// Take a plugin out of the roster and let it go; its settings and its data stay
+    /// Remove a plugin from the roster and deactivate it; its settings and its data stay
     Remove {
         /// Which one
         name: String,
+        /// Delete its databases, its data directory and its state too; this cannot be undone
+        #[arg(long)]
+        delete_data: bool,
         #[command(flatten)]
         form: Form,
     },
@@ -141,6 +147,9 @@ enum Command {
         /// With a script in Luau instead of a rule: a method, a hook and their tests
         #[arg(long)]
         luau: bool,
+        /// With a program in Python instead of a rule: a method, a hook and a database
+        #[arg(long, conflicts_with = "luau")]
+        process: bool,
         #[command(flatten)]
         form: Form,
     },
@@ -172,7 +181,12 @@ enum Command {
 impl Plugins {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         match self.command {
-            Command::New { name, luau, form } => super::print(&new::make(&name, luau, form)?),
+            Command::New {
+                name,
+                luau,
+                process,
+                form,
+            } => super::print(&new::make(&name, template(luau, process), form)?),
             Command::Test { plugin, form } => test::run(&plugin, form).await,
             Command::Check {
                 plugin: Some(plugin),
@@ -201,8 +215,12 @@ impl Command {
                 Ok(form.text(&told, info::words).into())
             }
             Self::Add(add) => add.run(session).await,
-            Self::Remove { name, form } => {
-                let params = json!({ "plugin": name });
+            Self::Remove {
+                name,
+                delete_data,
+                form,
+            } => {
+                let params = json!({ "plugin": name, "delete_data": delete_data });
                 list::reloaded(session, "plugins.remove", params, form).await
             }
             Self::Enable { name, form } => {
@@ -258,9 +276,22 @@ impl Command {
                 let logs: logs::Logs = answer(session, "plugins.logs", params).await?;
                 Ok(form.text(&logs, logs::words).into())
             }
-            Self::New { name, luau, form } => Ok(new::make(&name, luau, form)?.into()),
+            Self::New {
+                name,
+                luau,
+                process,
+                form,
+            } => Ok(new::make(&name, template(luau, process), form)?.into()),
             Self::Test { plugin, form } => test::done(&plugin, form).await,
         }
+    }
+}
+
+fn template(luau: bool, process: bool) -> Template {
+    match (luau, process) {
+        (true, _) => Template::Luau,
+        (false, true) => Template::Process,
+        (false, false) => Template::Rules,
     }
 }
 

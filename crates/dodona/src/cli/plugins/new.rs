@@ -10,8 +10,37 @@ use super::Form;
 use crate::failure::Failure;
 use crate::home::Home;
 
-/// Makes a plugin's directory among the user's.
-pub(super) fn make(name: &str, luau: bool, form: Form) -> Result<String, Failure> {
+/// What a new plugin starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Template {
+    /// A rule and its tests.
+    Rules,
+    /// A script in Luau.
+    Luau,
+    /// A program in Python.
+    Process,
+}
+
+impl Template {
+    fn files(self) -> Files {
+        match self {
+            Self::Rules => RULES,
+            Self::Luau => SCRIPT,
+            Self::Process => PROCESS,
+        }
+    }
+
+    fn next(self) -> Next {
+        match self {
+            Self::Rules => RULES_NEXT,
+            Self::Luau => SCRIPT_NEXT,
+            Self::Process => PROCESS_NEXT,
+        }
+    }
+}
+
+/// Creates a plugin's directory among the user's.
+pub(super) fn make(name: &str, template: Template, form: Form) -> Result<String, Failure> {
     let name = PluginName::new(name).map_err(|error| Failure::usage(error.to_string()))?;
     let home = Home::find()?;
     home.create()?;
@@ -20,21 +49,14 @@ pub(super) fn make(name: &str, luau: bool, form: Form) -> Result<String, Failure
         let message = format!("`{}` is there already", dir.display());
         return Err(Failure::usage(message).hint("choose another name, or remove it"));
     }
-    let files = match luau {
-        true => SCRIPT,
-        false => RULES,
-    };
-    write(&dir, name.as_str(), files).map_err(|error| {
+    write(&dir, name.as_str(), template.files()).map_err(|error| {
         let message = format!("could not make `{}`: {error}", dir.display());
         Failure::new(ExitKind::Storage, message)
     })?;
     let shown = dir.display().to_string();
     let told = json!({ "name": name, "directory": shown });
     Ok(form.text(&told, |_, paint| {
-        let next = match luau {
-            true => SCRIPT_NEXT,
-            false => RULES_NEXT,
-        };
+        let next = template.next();
         let next = next.map(|(command, why)| (command.replace("NAME", name.as_str()), why));
         let width = next.iter().map(|(command, _)| command.len()).max();
         let width = width.unwrap_or_default();
@@ -62,6 +84,14 @@ const SCRIPT_NEXT: Next = [
     ),
 ];
 
+const PROCESS_NEXT: Next = [
+    ("dodona plugins check NAME", "is what it declares right?"),
+    (
+        "dodona plugins grant NAME tool_exec",
+        "let it have its hook, and make it active",
+    ),
+];
+
 /// The files of a new plugin, by their place.
 type Files = &'static [(&'static str, &'static str)];
 
@@ -78,6 +108,17 @@ const SCRIPT: Files = &[
     ("main.luau", include_str!("new/main.luau")),
     ("tests/main.toml", include_str!("new/tests.toml")),
     ("README.md", include_str!("new/README.md")),
+];
+
+/// A program in Python with a method, a hook, a setting and a database.
+const PROCESS: Files = &[
+    ("manifest.toml", include_str!("new/process/manifest.toml")),
+    ("main.py", include_str!("new/process/main.py")),
+    (
+        "migrations/0001_words.sql",
+        include_str!("new/process/words.sql"),
+    ),
+    ("README.md", include_str!("new/process/README.md")),
 ];
 
 fn write(dir: &Path, name: &str, files: Files) -> std::io::Result<()> {

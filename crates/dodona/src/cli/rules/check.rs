@@ -5,13 +5,18 @@ use std::path::PathBuf;
 
 use dodona_proto::ExitKind;
 use dodona_rules::Problem;
+use dodona_rules::settings::Declared;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{Done, Form, answer, files, near};
+use crate::config;
 use crate::failure::Failure;
+use crate::home::Home;
 use crate::paint::{Paint, harmless};
+use crate::project;
 use crate::session::Session;
+use crate::shell::Shell;
 
 #[derive(Serialize, Deserialize)]
 struct Checked {
@@ -26,7 +31,8 @@ pub(super) async fn all(session: &Session, form: Form) -> Result<Done, Failure> 
 }
 
 /// Checks files, whether or not they are in use.
-pub(super) fn files(paths: &[PathBuf], form: Form) -> Result<Done, Failure> {
+pub(super) fn files(shell: &Shell, paths: &[PathBuf], form: Form) -> Result<Done, Failure> {
+    let settings = declared(shell).unwrap_or_default();
     let mut checked = Checked {
         rules: 0,
         problems: Vec::new(),
@@ -36,9 +42,24 @@ pub(super) fn files(paths: &[PathBuf], form: Form) -> Result<Done, Failure> {
             let loaded = files::load(&file);
             checked.rules += usize::from(loaded.rule.is_some());
             checked.problems.extend(loaded.problems);
+            if let Some(rule) = &loaded.rule {
+                let declared = Declared::of(&settings.0, &settings.1);
+                checked.problems.extend(declared.problems(rule));
+                checked.problems.extend(rule.file_name_warning());
+            }
         }
     }
     Ok(done(&checked, form))
+}
+
+/// The settings that rules can read here, the user's and the project's. Settings that cannot be read
+/// are reported by `dodona config show`.
+fn declared(shell: &Shell) -> Option<(Map<String, Value>, Map<String, Value>)> {
+    let root = project::root(shell.project.as_deref()).ok()?;
+    let user = Home::find().ok()?.config_file();
+    let (settings, _) = config::load_with_project(&user, root.as_deref()).ok()?;
+    let user = settings.rule_settings.into_iter().collect();
+    Some((user, settings.project.rule_settings.into_iter().collect()))
 }
 
 fn done(checked: &Checked, form: Form) -> Done {

@@ -6,7 +6,7 @@ use clap::Args;
 use dodona_proto::ExitKind;
 use serde_json::{Value, json};
 
-use super::list::origin;
+use super::list::{apart, origin};
 use super::{Done, Form, answer, short, text};
 use crate::failure::Failure;
 use crate::layout;
@@ -86,6 +86,9 @@ fn words(explained: &Value, tree: bool, paint: Paint) -> String {
         "{}",
         paint.dim(format!("{}  {place}", short(text(explained, "rule"))))
     );
+    if let Some(apart) = apart(&explained["liveness"]) {
+        let _ = writeln!(out, "{}", paint.dim(apart));
+    }
     out
 }
 
@@ -94,7 +97,7 @@ fn one(event: &Value, tree: bool, paint: Paint) -> String {
     let verdict = text(event, "verdict");
     let word = match verdict {
         "fired" => paint.good("fired").to_string(),
-        "failed" => paint.bad("failed").to_string(),
+        "failed" | "dropped" => paint.bad(verdict).to_string(),
         _ => verdict.replace('_', " "),
     };
     let condition = &event["condition"];

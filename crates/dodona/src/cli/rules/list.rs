@@ -33,12 +33,20 @@ pub(super) fn table(listed: &Listed, paint: Paint) -> String {
             true => paint.good(state).to_string(),
             false => paint.dim(state).to_string(),
         };
+        let note = match (rule["inactive"].as_str(), rule["outdated"] == true) {
+            (Some(why), _) => format!("inactive: {}  ", why.replace('_', " ")),
+            (None, true) => {
+                "its file has an error; the last valid version is in force  ".to_owned()
+            }
+            (None, false) => String::new(),
+        };
         let line = format!(
-            "{:names$}  {:triggers$}  {:4}  {state}  {}  {}",
+            "{:names$}  {:triggers$}  {:4}  {state}  {}  {}{}",
             short(&name),
             field(rule, "trigger"),
             rule["priority"].to_string(),
             alive(&rule["liveness"]),
+            paint.bad(note),
             paint.dim(one_line(&field(rule, "description"))),
         );
         let _ = writeln!(text, "{}", line.trim_end());
@@ -73,10 +81,25 @@ pub(super) fn alive(liveness: &Value) -> String {
         0 => "never asked".to_owned(),
         _ => format!("fired {} of {asked}", count("fired")),
     };
-    if count("failed") > 0 {
-        let _ = write!(words, ", failed {}", count("failed"));
+    for what in ["failed", "dropped"] {
+        if count(what) > 0 {
+            let _ = write!(words, ", {what} {}", count(what));
+        }
     }
     format!("{words:18}")
+}
+
+/// Counts in queries and outside of them; nothing where there are none outside.
+pub(super) fn apart(liveness: &Value) -> Option<String> {
+    let outside = &liveness["outside_query"];
+    let is_any = outside["evaluated"].as_u64().unwrap_or(0) > 0;
+    is_any.then(|| {
+        format!(
+            "in queries: {} · outside of queries: {}",
+            alive(&liveness["in_query"]).trim_end(),
+            alive(outside).trim_end()
+        )
+    })
 }
 
 /// Where a rule comes from, in words.

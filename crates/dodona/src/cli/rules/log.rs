@@ -23,9 +23,16 @@ pub(super) fn table(log: &Log, paint: Paint) -> String {
     let names = names.max().unwrap_or(0);
     let mut out = String::new();
     for one in log.executions.iter().rev() {
-        let (word, what) = match one["error"].as_str() {
-            Some(error) => (paint.bad("failed").to_string(), one_line(error)),
-            None => (paint.good("fired ").to_string(), said(&one["decisions"])),
+        let (word, what) = match (one["error"].as_str(), one["dropped"].as_str()) {
+            (Some(error), _) => (paint.bad("failed ").to_string(), one_line(error)),
+            (None, Some(why)) => {
+                let rest = said(&one["decisions"]);
+                let rest = Some(rest).filter(|rest| !rest.is_empty());
+                let rest = rest.map(|rest| format!(" · {rest}")).unwrap_or_default();
+                let what = format!("notification dropped: {}{rest}", one_line(why));
+                (paint.bad("dropped").to_string(), what)
+            }
+            (None, None) => (paint.good("fired  ").to_string(), said(&one["decisions"])),
         };
         let query = one["query_id"]
             .as_str()

@@ -119,12 +119,12 @@ enum Command {
 impl Rules {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         match self.command {
-            Command::New(new) => new.run(shell),
+            Command::New(new) => new.run(shell).await,
             Command::Schema(_) => {
                 super::print(&format!("{:#}\n", dodona_rules::schema::rule_schema()))
             }
             Command::Check { files, form } if !files.is_empty() => {
-                check::files(&files, form)?.print()
+                check::files(shell, &files, form)?.print()
             }
             Command::Check { form, .. } => {
                 asking(shell, async |session| check::all(session, form).await).await

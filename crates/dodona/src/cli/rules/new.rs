@@ -10,6 +10,7 @@ use dodona_rules::draft::draft;
 use serde_json::json;
 
 use super::{Form, near};
+use crate::cli::own_project;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::project;
@@ -40,7 +41,7 @@ pub(super) struct New {
 }
 
 impl New {
-    pub(super) fn run(self, shell: &Shell) -> Result<(), Failure> {
+    pub(super) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if self.id.is_empty() || !self.id.chars().all(kebab) {
             let message = format!("`{}` is no id of a rule", self.id);
@@ -48,8 +49,16 @@ impl New {
                 Failure::usage(message).hint("use a-z, 0-9 and `-`, as in `no-main-writes`")
             );
         }
-        let path = self.directory(shell)?.join(format!("{}.toml", self.id));
-        write(&path, &draft(&self.id, &self.trigger))?;
+        let name = format!("{}.toml", self.id);
+        let path = self.directory(shell)?.join(&name);
+        let create = || write(&path, &draft(&self.id, &self.trigger));
+        match self.user {
+            true => create()?,
+            false => {
+                let file = format!("rules/{name}");
+                own_project::create_in(shell, Some(&file), create).await?;
+            }
+        }
         let shown = path.display().to_string();
         let told = json!({ "rule": self.id, "path": shown });
         let text = self.form.text(&told, |_, paint| {

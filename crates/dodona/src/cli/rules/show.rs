@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::list::{alive, origin};
+use super::list::{alive, apart, origin};
 use super::{short, text};
 use crate::paint::{Paint, harmless, one_line};
 
@@ -37,6 +37,7 @@ pub(super) fn words(rule: &Value, paint: Paint) -> String {
     line("limits", limits(&definition["limits"]));
     line("tests", tests(&definition["tests"]));
     line("alive", alive(&rule["liveness"]).trim_end().to_owned());
+    line("", apart(&rule["liveness"]).unwrap_or_default());
     line("error", one_line(text(&rule["liveness"], "last_error")));
     out
 }

@@ -1,0 +1,3 @@
+from dodona_agent import main
+
+main()
