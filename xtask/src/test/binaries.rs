@@ -23,6 +23,10 @@ const MAX_RUN: Duration = Duration::from_secs(20 * 60);
 /// Binaries that run at the same time.
 const AT_ONCE: usize = 2;
 
+/// Tests that may fail at first and pass when they are run again alone. More than that is no
+/// coincidence.
+const MAX_FLAKY: usize = 3;
+
 /// Started first where no earlier run was recorded: a long binary that starts last runs alone.
 const LONG: [&str; 8] = [
     "cli", "agent", "server", "mcp", "testkit", "macros", "rules", "hub",
@@ -50,6 +54,11 @@ pub(super) enum TestKind {
 }
 
 impl TestBinary {
+    /// Where the output of the binary is written while it runs.
+    fn log(&self) -> PathBuf {
+        self.executable.with_extension("log")
+    }
+
     fn label(&self) -> String {
         match self.kind {
             TestKind::Unit => format!("{} (unit)", self.package),
@@ -115,7 +124,7 @@ pub(super) fn run(mut binaries: Vec<TestBinary>) -> Result<()> {
     let library_path = library_path()?;
     let mut waiting = VecDeque::from(binaries);
     let mut running: Vec<Running> = Vec::new();
-    let mut failed = Vec::new();
+    let mut failed: Vec<TestBinary> = Vec::new();
     while !(waiting.is_empty() && running.is_empty()) {
         while running.len() < AT_ONCE
             && let Some(binary) = waiting.pop_front()
@@ -130,19 +139,62 @@ pub(super) fn run(mut binaries: Vec<TestBinary>) -> Result<()> {
                 continue;
             };
             let test = running.swap_remove(index);
-            let label = test.binary.label();
-            times.set(&label, test.start.elapsed());
+            times.set(&test.binary.label(), test.start.elapsed());
             test.report(passed)?;
             if !passed {
-                failed.push(label);
+                failed.push(test.binary);
             }
         }
     }
     times.save()?;
-    if !failed.is_empty() {
-        bail!("failing test binaries: {}", failed.join(", "));
+    retry(failed, &library_path)
+}
+
+/// Runs the tests that failed once more, alone. A test that passes now is flaky: it is reported with
+/// its name, and the run passes. The output of its failure was printed before.
+///
+/// Without this, one race in 2 000 tests discards a run of half an hour; the report keeps it from
+/// being forgotten.
+fn retry(failed: Vec<TestBinary>, library_path: &str) -> Result<()> {
+    let mut flaky = Vec::new();
+    let mut failing = Vec::new();
+    for binary in failed {
+        let label = binary.label();
+        let tests = failed_tests(&String::from_utf8_lossy(&std::fs::read(binary.log())?));
+        // A binary that crashed or was killed names no test.
+        if tests.is_empty() || flaky.len() + tests.len() > MAX_FLAKY {
+            failing.push(label);
+            continue;
+        }
+        println!("running again, alone: {label}: {}", tests.join(", "));
+        let mut again = Running::start_tests(binary, &tests, library_path)?;
+        let passed = loop {
+            if let Some(passed) = again.poll()? {
+                break passed;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        again.report(passed)?;
+        if passed {
+            flaky.extend(tests.iter().map(|test| format!("{label}: {test}")));
+        } else {
+            failing.push(label);
+        }
+    }
+    for test in &flaky {
+        println!("FLAKY, find out why: {test}");
+    }
+    if !failing.is_empty() {
+        bail!("failing test binaries: {}", failing.join(", "));
     }
     Ok(())
+}
+
+/// The names of the tests that failed, from the output of a test binary.
+fn failed_tests(output: &str) -> Vec<String> {
+    let results = output.lines().filter_map(|line| line.strip_prefix("test "));
+    let failed = results.filter_map(|line| line.strip_suffix(" ... FAILED"));
+    failed.map(str::to_owned).collect()
 }
 
 struct Running {
@@ -154,7 +206,12 @@ struct Running {
 
 impl Running {
     fn start(binary: TestBinary, library_path: &str) -> Result<Self> {
-        let log = binary.executable.with_extension("log");
+        Self::start_tests(binary, &[], library_path)
+    }
+
+    /// Starts the named tests of a binary; all of them if no test is named.
+    fn start_tests(binary: TestBinary, tests: &[String], library_path: &str) -> Result<Self> {
+        let log = binary.log();
         let output =
             File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(&binary.executable);
@@ -166,6 +223,9 @@ impl Running {
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output);
+        if !tests.is_empty() {
+            command.arg("--exact").args(tests);
+        }
         let (variable, seed) = PROPERTY_SEED;
         if std::env::var_os(variable).is_none() {
             command.env(variable, seed);
@@ -200,7 +260,7 @@ impl Running {
     }
 
     /// Prints the summary of a binary that passed and everything of one that failed.
-    fn report(self, passed: bool) -> Result<()> {
+    fn report(&self, passed: bool) -> Result<()> {
         let text = String::from_utf8_lossy(&std::fs::read(&self.log)?).into_owned();
         let (label, time) = (self.binary.label(), seconds(self.start.elapsed()));
         if passed {
@@ -233,6 +293,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn failed_tests_are_read_from_the_output() {
+        let output =
+            "running 2 tests\ntest a::works ... ok\ntest a::fails ... FAILED\n\nfailures:\n";
+        assert_eq!(failed_tests(output), ["a::fails"]);
+        assert!(failed_tests("error: killed").is_empty());
+    }
 
     #[test]
     fn test_binaries_are_told_from_other_artifacts() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use dodona_plugin::{LogLevel, PluginLog};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::Program;
@@ -17,6 +18,10 @@ use crate::text;
 
 /// How long a guard may take to end everything once it was told to.
 const TOLD: Duration = Duration::from_secs(3);
+
+/// How long to read standard error after the process ended. A process that detached itself from
+/// the guard can hold it open for ever.
+const DRAIN_STDERR: Duration = Duration::from_secs(1);
 
 /// The longest line of standard error that is looked at in one piece.
 const LINE: u64 = 8 * 1024;
@@ -113,15 +118,14 @@ impl Process {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("its pipes are missing".to_owned());
         };
-        if let Some(stderr) = child.stderr.take() {
-            tokio::spawn(listen(stderr, start.log.clone()));
-        }
+        let stderr = child.stderr.take();
+        let stderr = stderr.map(|stderr| tokio::spawn(log_stderr(stderr, start.log.clone())));
         let keeper = Keeper {
             pid: child.id(),
             end: CancellationToken::new(),
             gone: CancellationToken::new(),
         };
-        tokio::spawn(keep(child, keeper.clone(), start.log, start.ended));
+        tokio::spawn(keep(child, stderr, keeper.clone(), start.log, start.ended));
         Ok(Self {
             stdin,
             stdout,
@@ -174,7 +178,13 @@ impl Keeper {
 }
 
 /// Owns a guard's process until it is gone.
-async fn keep(mut child: Child, keeper: Keeper, log: PluginLog, ended: Arc<Ended>) {
+async fn keep(
+    mut child: Child,
+    stderr: Option<JoinHandle<()>>,
+    keeper: Keeper,
+    log: PluginLog,
+    ended: Arc<Ended>,
+) {
     let status = tokio::select! {
         status = child.wait() => Some(status),
         () = keeper.end.cancelled() => None,
@@ -200,6 +210,11 @@ async fn keep(mut child: Child, keeper: Keeper, log: PluginLog, ended: Arc<Ended
     // as anybody is in the group, and nobody else's.
     if !status.is_ok_and(|status| status.code().is_some()) {
         end_group(keeper.pid);
+    }
+    // The last lines of standard error say why the process ended, and the reason that is reported
+    // quotes them. They can still be in the pipe when the exit status is known.
+    if let Some(stderr) = stderr {
+        let _ = tokio::time::timeout(DRAIN_STDERR, stderr).await;
     }
     log.write(LogLevel::Info, "server", &told);
     ended.because(&told);
@@ -240,8 +255,8 @@ fn tell(_: &Child, _: End) {}
 #[cfg(not(unix))]
 fn end_group(_: Option<u32>) {}
 
-/// Writes what a server says to its log, line by line and no line without end.
-async fn listen(stderr: ChildStderr, log: PluginLog) {
+/// Copies standard error to the plugin's log until it is closed. Lines longer than [`LINE`] are split.
+async fn log_stderr(stderr: ChildStderr, log: PluginLog) {
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
     loop {

@@ -21,8 +21,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the way out may take before the process is ended.
 const FAREWELL: Duration = Duration::from_millis(1_200);
 
-/// How long may pass between the end of its output and the end of the process.
-const LAST: Duration = Duration::from_millis(500);
+/// How long to wait for the exit status of a process whose output or input was closed. The status and
+/// the last lines of standard error are a better reason than "closed".
+const EXIT_STATUS: Duration = Duration::from_secs(3);
 
 /// How many requests of the process are answered at the same time.
 const ANSWERING: usize = 64;
@@ -110,8 +111,11 @@ impl Peer {
             return Err(Failure::Recursion);
         }
         let slot = tokio::select! {
-            slot = Arc::clone(&self.slots).acquire_owned() => slot.map_err(|_| self.lost())?,
-            () = self.ended.wait() => return Err(self.lost()),
+            slot = Arc::clone(&self.slots).acquire_owned() => match slot {
+                Ok(slot) => slot,
+                Err(_) => return Err(self.lost().await),
+            },
+            () = self.ended.wait() => return Err(self.lost().await),
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -129,14 +133,17 @@ impl Peer {
             answered,
             slot: Some(slot),
         };
-        let writer = self.writer().ok_or_else(|| self.lost())?;
-        let sent = writer.send(message.to_string().into_bytes()).await;
-        sent.map_err(|_| self.lost())?;
+        let Some(writer) = self.writer() else {
+            return Err(self.lost().await);
+        };
+        if writer.send(message.to_string().into_bytes()).await.is_err() {
+            return Err(self.lost().await);
+        }
         drop(writer);
         let answer = tokio::select! {
             biased;
-            answer = answer => answer.map_err(|_| self.lost())?,
-            () = self.ended.wait() => return Err(self.lost()),
+            Ok(answer) = answer => answer,
+            () = self.ended.wait() => return Err(self.lost().await),
         };
         waiting.slot = None;
         answer.map_err(Failure::Error)
@@ -188,7 +195,10 @@ impl Peer {
         self.ended.over();
     }
 
-    fn lost(&self) -> Failure {
+    /// The reason why the process is gone. A closed pipe is noticed before the exit status is
+    /// known, so this waits for the reader to record it.
+    async fn lost(&self) -> Failure {
+        let _ = tokio::time::timeout(EXIT_STATUS, self.ended.wait()).await;
         Failure::Ended(self.ended.why())
     }
 
@@ -213,7 +223,7 @@ impl Peer {
                 Ok(Some(line)) => self.take(line.trim_ascii(), &host, &answering).await,
                 Ok(None) => {
                     // The process itself knows best why it ended.
-                    let _ = tokio::time::timeout(LAST, self.keeper.gone()).await;
+                    let _ = tokio::time::timeout(EXIT_STATUS, self.keeper.gone()).await;
                     return self.end("the process closed its output");
                 }
                 Err(error) => return self.end(&format!("the process {error}")),
