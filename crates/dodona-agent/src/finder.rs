@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::chat::{Below, Tool, Toolbox};
+use crate::chat::{InheritedByCall, Tool, Toolbox};
 use crate::words;
 
 /// The tools of the agents that are at work below calls.
-pub(crate) type Toolboxes = Below<Toolbox>;
+pub(crate) type Toolboxes = InheritedByCall<Toolbox>;
 
 /// The plugin.
 pub(crate) struct ToolsPlugin {

@@ -18,11 +18,11 @@ use serde_json::Value;
 
 use super::choice::Choice;
 use super::cite::Citations;
-use super::ending::Stop;
+use super::ending::QueryError;
 use super::preload::{self, Preloading};
 use super::role::Role;
 use super::tools::Toolbox;
-use super::{Work, addressee, history};
+use super::{QueryRun, addressee, history};
 use crate::agent::Agent;
 use crate::conversation::{
     ContextId, KeyDecision, Owner, Query, QueryId, RecordedQuery, RecordedTurn,
@@ -32,7 +32,7 @@ use crate::prompt::{AgentVariable, Variables};
 
 /// What is the same in every request of a query, byte for byte, so that providers can cache it.
 #[derive(Default)]
-pub(super) struct Basis {
+pub(super) struct PromptPrefix {
     system: String,
     tools: Vec<ToolOffer>,
     /// The tokens of both.
@@ -90,9 +90,9 @@ pub(super) fn first_snapshot(agent: &Agent, ctx: &CallCtx, query: &Query) -> Que
     }
 }
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// Makes what is the same in every request, and finds what earlier queries cited.
-    pub(super) async fn prepare(&mut self) -> Result<(), Stop> {
+    pub(super) async fn prepare(&mut self) -> Result<(), QueryError> {
         let decisions = self.query.take_decisions();
         let (agent, ctx, hooks) = (self.agent, self.ctx, &self.hooks);
         let asked = Asked {
@@ -110,7 +110,7 @@ impl Work<'_> {
     }
 
     /// The request of a turn. The snapshot is exact from here on.
-    pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, Stop> {
+    pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, QueryError> {
         let mut messages = self.query.window().await?;
         preload::add(&mut messages, &self.question, self.preloaded.as_deref());
         self.keep_snapshot(turn, &messages);
@@ -145,12 +145,12 @@ fn part(some: u64, of: u64) -> f64 {
     some as f64 / of.max(1) as f64
 }
 
-fn basis(work: &Work<'_>, system: String) -> Basis {
+fn basis(work: &QueryRun<'_>, system: String) -> PromptPrefix {
     let tools = work.choice.offers(&work.toolbox);
     let counts = &work.agent.tool_counts;
     let told = work.choice.tokens(&work.toolbox, &work.model, counts);
     let tokens = work.model.counter().count(&system) as u64 + told;
-    Basis {
+    PromptPrefix {
         digest: BasisDigest::of(&system, &tools),
         system,
         tools,
@@ -158,7 +158,7 @@ fn basis(work: &Work<'_>, system: String) -> Basis {
     }
 }
 
-impl Basis {
+impl PromptPrefix {
     /// Adds a tool at the end: what comes before it stays as providers know it.
     pub(super) fn add(&mut self, tool: ToolOffer, tokens: u64) {
         self.digest.add(&tool);

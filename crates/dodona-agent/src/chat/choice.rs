@@ -12,8 +12,8 @@ use dodona_llm::{Model, ToolOffer};
 use dodona_proto::{MethodDescriptor, ToolCall};
 use serde_json::Value;
 
-use super::Work;
-use super::ending::Stop;
+use super::QueryRun;
+use super::ending::QueryError;
 use super::tools::{SEARCH, SEARCH_TOOL, Tool, Toolbox};
 use crate::conversation::ToolsTold;
 
@@ -136,7 +136,7 @@ fn is_core(tool: &Tool) -> bool {
         || CORE.contains(&tool.name.as_str())
 }
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// The names of tools that a call has found; none if it was another call.
     pub(super) fn found_by(&self, call: &ToolCall, result: &Value) -> Vec<String> {
         let method = self.toolbox.method(&call.name);
@@ -149,7 +149,7 @@ impl Work<'_> {
     }
 
     /// From the next request on the model is told of these too.
-    pub(super) async fn tell_of(&mut self, turn: u32, names: &[String]) -> Result<(), Stop> {
+    pub(super) async fn tell_of(&mut self, turn: u32, names: &[String]) -> Result<(), QueryError> {
         let toolbox = Arc::clone(&self.toolbox);
         let new = self.choice.add(&toolbox, names);
         if new.is_empty() {

@@ -10,8 +10,8 @@ use dodona_proto::hook::{Compacted, Compacting};
 use dodona_proto::{PluginEffect, QuerySnapshot, Severity};
 use serde_json::json;
 
-use super::Work;
-use super::ending::Stop;
+use super::QueryRun;
+use super::ending::QueryError;
 use super::summarize::Summarizer;
 use crate::agent::Agent;
 use crate::conversation::{Compaction, ContextId, Counter, Plan, SummaryLine};
@@ -182,7 +182,7 @@ impl Compactor<'_> {
     }
 }
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// Whether the conversation must become shorter before the model is asked.
     pub(super) fn is_compaction_due(&self) -> bool {
         let (used, budget) = (self.snapshot.tokens_used, self.snapshot.token_budget);
@@ -200,7 +200,7 @@ impl Work<'_> {
         &mut self,
         turn: u32,
         request: &mut ModelRequest,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, QueryError> {
         self.query.settle().await?;
         if !self.compact().await? {
             return Ok(false);
@@ -215,7 +215,7 @@ impl Work<'_> {
     }
 
     /// Makes the conversation shorter. Answers whether it is.
-    async fn compact(&mut self) -> Result<bool, Stop> {
+    async fn compact(&mut self) -> Result<bool, QueryError> {
         let hooks = Arc::clone(&self.hooks);
         let compactor = Compactor {
             agent: self.agent,

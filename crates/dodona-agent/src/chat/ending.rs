@@ -5,19 +5,19 @@ use dodona_plugin::{CallError, ErrorCode};
 use dodona_proto::DoneStatus;
 
 use super::fire::TurnEnd;
-use super::turn::Said;
+use super::turn::ModelOutput;
 use super::types::AgentResponse;
-use super::{Work, cite, emit};
-use crate::conversation::{ConversationError, QueryState, Said as Stored};
+use super::{QueryRun, cite, emit};
+use crate::conversation::{ConversationError, NewMessage, QueryState};
 
 /// What a model answered, and when.
 pub(super) struct Answered {
     pub(super) turn: u32,
-    pub(super) said: Said,
+    pub(super) said: ModelOutput,
 }
 
 /// Why a query ended without an answer.
-pub(super) struct Stop {
+pub(super) struct QueryError {
     state: QueryState,
     error: CallError,
     too_long: bool,
@@ -26,7 +26,7 @@ pub(super) struct Stop {
 /// What is said of a query that was cancelled.
 const CANCELLED: &str = "somebody stopped it";
 
-impl Stop {
+impl QueryError {
     pub(super) fn cancelled() -> Self {
         CallError::new(ErrorCode::Cancelled, CANCELLED).into()
     }
@@ -58,7 +58,7 @@ impl Stop {
     }
 }
 
-impl From<CallError> for Stop {
+impl From<CallError> for QueryError {
     fn from(error: CallError) -> Self {
         let state = match error.code.status() {
             DoneStatus::Cancelled => QueryState::Cancelled,
@@ -74,17 +74,17 @@ impl From<CallError> for Stop {
     }
 }
 
-impl From<ConversationError> for Stop {
+impl From<ConversationError> for QueryError {
     fn from(error: ConversationError) -> Self {
         CallError::from(error).into()
     }
 }
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// Stores how it ended. Only then is it told: an answer that cannot be stored is none.
     pub(super) async fn end(
         mut self,
-        outcome: Result<Answered, Stop>,
+        outcome: Result<Answered, QueryError>,
     ) -> Result<AgentResponse, CallError> {
         let ended = match outcome {
             Ok(answered) => self.complete(answered).await,
@@ -96,7 +96,7 @@ impl Work<'_> {
         }
     }
 
-    async fn complete(&mut self, answered: Answered) -> Result<AgentResponse, Stop> {
+    async fn complete(&mut self, answered: Answered) -> Result<AgentResponse, QueryError> {
         let Answered { turn, said } = answered;
         let response = self.response(turn, said.is_truncated());
         // The stream of the call gets the response after the conversation has the answer. It is
@@ -154,8 +154,8 @@ impl Work<'_> {
     }
 
     /// What was shown of an answer is kept, and never taken for one: the query says how it ended.
-    async fn stop(mut self, stop: Stop) -> CallError {
-        let Stop {
+    async fn stop(mut self, stop: QueryError) -> CallError {
+        let QueryError {
             state, mut error, ..
         } = stop;
         // Providers quote what they were sent in their errors.
@@ -163,7 +163,7 @@ impl Work<'_> {
         let partial = std::mem::take(&mut self.partial);
         if !partial.trim().is_empty() {
             let turn = self.snapshot.turn.iteration_count;
-            let said = Stored::Assistant {
+            let said = NewMessage::Assistant {
                 content: partial,
                 calls: Vec::new(),
                 opaque: None,
@@ -187,7 +187,7 @@ impl Work<'_> {
     }
 }
 
-impl Drop for Work<'_> {
+impl Drop for QueryRun<'_> {
     /// Who waits for an agent that was stopped with it may be gone first, and the agent's call with
     /// him: nothing runs on there that could say how it ended.
     fn drop(&mut self) {

@@ -17,9 +17,9 @@ use dodona_proto::{
 };
 use serde_json::{Value, json};
 
-use super::ending::Stop;
-use super::turn::{Heard, Said};
-use super::{Work, emit};
+use super::ending::QueryError;
+use super::turn::{ModelOutput, RawOutput};
+use super::{QueryRun, emit};
 use crate::conversation::Appended;
 use crate::notify::notify;
 
@@ -33,7 +33,7 @@ const AFTER_TOOLS: &[DeliverAt] = &[
     DeliverAt::Immediate,
 ];
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// How the query stands now.
     pub(super) fn now(&self) -> Arc<QuerySnapshot> {
         Arc::new(self.snapshot.clone())
@@ -46,7 +46,7 @@ impl Work<'_> {
     }
 
     /// It is known which conversation the query belongs to.
-    pub(super) async fn session_resolved(&mut self) -> Result<(), Stop> {
+    pub(super) async fn session_resolved(&mut self) -> Result<(), QueryError> {
         let is_new = self.query.begins_session();
         if is_new {
             let about = json!({ "snapshot": self.snapshot, "model": self.model.name() });
@@ -65,7 +65,7 @@ impl Work<'_> {
     }
 
     /// The question has come.
-    pub(super) async fn query_received(&mut self) -> Result<(), Stop> {
+    pub(super) async fn query_received(&mut self) -> Result<(), QueryError> {
         let about = json!({
             "snapshot": self.snapshot,
             "question": self.question,
@@ -88,7 +88,7 @@ impl Work<'_> {
         &mut self,
         turn: u32,
         mut request: ModelRequest,
-    ) -> Result<ModelRequest, Stop> {
+    ) -> Result<ModelRequest, QueryError> {
         let about = json!({
             "snapshot": self.snapshot,
             "model": self.model.name(),
@@ -138,12 +138,15 @@ impl Work<'_> {
     }
 
     /// After an answer: plugins may change what was said before it is shown, stored or acted upon.
-    pub(super) async fn after_response(&mut self, said: &mut Said) -> Result<(), Stop> {
+    pub(super) async fn after_response(
+        &mut self,
+        said: &mut ModelOutput,
+    ) -> Result<(), QueryError> {
         let hooks = Arc::clone(&self.hooks);
         if !hooks.has_subscribers::<point::PostLlmResponse>() {
             return Ok(());
         }
-        let heard = Heard {
+        let heard = RawOutput {
             text: said.text.clone(),
             calls: std::mem::take(&mut said.calls),
         };
@@ -170,7 +173,7 @@ impl Work<'_> {
     }
 
     /// A request and the tools it asked for are done.
-    pub(super) async fn turn_completed(&mut self, ended: TurnEnd<'_>) -> Result<(), Stop> {
+    pub(super) async fn turn_completed(&mut self, ended: TurnEnd<'_>) -> Result<(), QueryError> {
         let about = json!({
             "snapshot": self.snapshot,
             "is_last": ended.is_last(),
@@ -193,7 +196,7 @@ impl Work<'_> {
     }
 
     /// Has effects done; what the model is to be told waits in the conversation's inbox.
-    pub(super) async fn carry_out(&self, effects: Vec<PluginEffect>) -> Result<(), Stop> {
+    pub(super) async fn carry_out(&self, effects: Vec<PluginEffect>) -> Result<(), QueryError> {
         if effects.is_empty() {
             return Ok(());
         }
@@ -206,7 +209,7 @@ impl Work<'_> {
     pub(super) async fn notify(
         &self,
         notifications: Vec<(PluginName, Notification)>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), QueryError> {
         let (conversations, host) = (&self.agent.conversations, self.agent.host.as_ref());
         let (behalf, context) = (Behalf::of(self.ctx), self.query.context());
         Ok(notify(conversations, host, behalf, context, notifications).await?)

@@ -4,7 +4,6 @@
 //! ask it, account for it, run what it wants; until it answers. Each of these is one step below.
 
 mod assemble;
-mod below;
 mod choice;
 mod cite;
 mod compact;
@@ -13,6 +12,7 @@ mod emit;
 mod ending;
 mod fire;
 mod history;
+mod inherited;
 mod preload;
 mod queue;
 mod repeats;
@@ -35,24 +35,24 @@ use serde_json::Value;
 
 use crate::agent::Agent;
 use crate::conversation::{Counter, DEFAULT_AGENT, NewQuery, Owner, Query};
-use assemble::Basis;
+use assemble::PromptPrefix;
 use choice::Choice;
 use cite::Citations;
-use ending::{Answered, Stop};
+use ending::{Answered, QueryError};
 use repeats::Repeats;
-use turn::{Heard, Took};
+use turn::TurnUsage;
 
 pub(crate) use assemble::{
     Frame, PromptParams, PromptShown, messages_then, show as show_prompt, snapshot_before,
 };
-pub(crate) use below::Below;
 pub(crate) use choice::ToolCounts;
 pub(crate) use compact::{Compactor, Shortened};
 pub(crate) use history::messages as last_messages;
+pub(crate) use inherited::InheritedByCall;
 pub(crate) use queue::Queue;
 pub(crate) use role::{Delegations, Role};
 pub(crate) use tools::{Tool, Toolbox};
-pub(crate) use turn::Heard as HeardAnswer;
+pub(crate) use turn::RawOutput;
 pub(crate) use types::{AgentResponse, ChatParams};
 
 /// Answers a question as the agent that it is addressed to.
@@ -137,14 +137,14 @@ pub(crate) async fn answer_as(
     let query = begin(agent, ctx, &owner, (&model, &toolbox, &role), p).await?;
     query.runs_in(&ctx.call_id);
     let tools = (model, toolbox, hooks);
-    let mut work = Work::new(agent, (ctx, tool_ctx), role, tools, query, question);
+    let mut work = QueryRun::new(agent, (ctx, tool_ctx), role, tools, query, question);
     let answering = async {
         work.carry_out(effects).await?;
         work.until_answered().await
     };
     let outcome = tokio::select! {
         biased;
-        () = tool_ctx.cancel.cancelled() => Err(Stop::cancelled()),
+        () = tool_ctx.cancel.cancelled() => Err(QueryError::cancelled()),
         outcome = answering => outcome,
     };
     work.end(outcome).await
@@ -177,7 +177,7 @@ pub(crate) fn counter(model: &Arc<dyn Model>) -> Counter {
 }
 
 /// A query at work.
-struct Work<'c> {
+struct QueryRun<'c> {
     agent: &'c Agent,
     ctx: &'c CallCtx,
     /// Calls tools. Its path names the agent where that is not the main one.
@@ -198,11 +198,11 @@ struct Work<'c> {
     /// The same as it was sent, where plugins changed it.
     changed: Option<RequestDigest>,
     /// What the model said to it, where plugins changed that.
-    heard: Option<Heard>,
+    heard: Option<RawOutput>,
     /// Whether tools have run since the last request.
     ran_tools: bool,
     /// What is the same in every request.
-    basis: Basis,
+    basis: PromptPrefix,
     citations: Citations,
     repeats: Repeats,
     /// What all requests took.
@@ -211,7 +211,7 @@ struct Work<'c> {
     cost_micros: Option<u64>,
     snapshot: QuerySnapshot,
     /// What the newest request took, until it is told.
-    took: Option<Took>,
+    took: Option<TurnUsage>,
     /// What was shown of an answer that is not complete.
     partial: String,
     /// Hold back ends of text and reasoning that could be the start of a secret.
@@ -219,7 +219,7 @@ struct Work<'c> {
     reasoning_redactor: StreamRedactor,
 }
 
-impl<'c> Work<'c> {
+impl<'c> QueryRun<'c> {
     fn new(
         agent: &'c Agent,
         (ctx, tool_ctx): (&'c CallCtx, &'c CallCtx),
@@ -246,7 +246,7 @@ impl<'c> Work<'c> {
             changed: None,
             heard: None,
             ran_tools: false,
-            basis: Basis::default(),
+            basis: PromptPrefix::default(),
             citations: Citations::default(),
             repeats: Repeats::default(),
             usage: Usage::default(),
@@ -260,7 +260,7 @@ impl<'c> Work<'c> {
     }
 
     /// Goes round until the model answers.
-    async fn until_answered(&mut self) -> Result<Answered, Stop> {
+    async fn until_answered(&mut self) -> Result<Answered, QueryError> {
         self.session_resolved().await?;
         self.query_received().await?;
         self.prepare().await?;
@@ -282,7 +282,7 @@ impl<'c> Work<'c> {
                 return Ok(Answered { turn, said });
             }
         }
-        Err(Stop::from(
+        Err(QueryError::from(
             CallError::new(
                 ErrorCode::TooManyTurns,
                 format!("the model did not answer within {most} turns"),

@@ -13,9 +13,9 @@ use dodona_proto::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Work;
+use super::QueryRun;
 use super::cite::Citations;
-use super::ending::Stop;
+use super::ending::QueryError;
 use crate::agent::Agent;
 
 /// What looks passages up unless a plugin says otherwise: what was said and decided before, and
@@ -166,9 +166,9 @@ impl Preloading<'_> {
     }
 }
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// Looks up what goes with the question.
-    pub(super) async fn preload(&mut self) -> Result<(), Stop> {
+    pub(super) async fn preload(&mut self) -> Result<(), QueryError> {
         let preloading = Preloading {
             agent: self.agent,
             ctx: self.ctx,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dodona_plugin::{CallCtx, CallError, TrustedFolder};
 
-use super::below::Below;
+use super::inherited::InheritedByCall;
 use crate::agent::Agent;
 use crate::conversation::DEFAULT_AGENT;
 use crate::definition::{Definition, in_scope};
@@ -134,4 +134,4 @@ impl Role {
 
 /// The tools of the agents that are at work, by the call each works in. An agent that delegates
 /// passes on no more than it has.
-pub(crate) type Delegations = Below<BTreeSet<String>>;
+pub(crate) type Delegations = InheritedByCall<BTreeSet<String>>;

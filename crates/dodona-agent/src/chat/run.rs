@@ -13,14 +13,14 @@ use futures_util::stream::{FuturesOrdered, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::ending::Stop;
+use super::ending::QueryError;
 use super::fire::TurnEnd;
 use super::report::Unreported;
 use super::tools::Toolbox;
-use super::turn::Said;
-use super::{Work, cut, emit, history};
+use super::turn::ModelOutput;
+use super::{QueryRun, cut, emit, history};
 use crate::agent::Agent;
-use crate::conversation::{Ending, Said as Stored, ToolOutcome};
+use crate::conversation::{Ending, NewMessage, ToolOutcome};
 
 /// What a part of a file takes in JSON beside its text: its source, and how to read on.
 const AROUND_TEXT: usize = 500;
@@ -66,12 +66,16 @@ struct Ended {
     notifications: Vec<(PluginName, Notification)>,
 }
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// Stores what the model said, runs the tools it wants side by side (those that change something
     /// in one plugin follow each other), and stores what came of each in the order of the calls. What went wrong is told to the model, not to the user: it
     /// may know another way.
-    pub(super) async fn run_tools(&mut self, turn: u32, said: Said) -> Result<(), Stop> {
-        let stored = Stored::Assistant {
+    pub(super) async fn run_tools(
+        &mut self,
+        turn: u32,
+        said: ModelOutput,
+    ) -> Result<(), QueryError> {
+        let stored = NewMessage::Assistant {
             content: said.text,
             calls: said.calls.clone(),
             opaque: said.opaque,
@@ -133,7 +137,7 @@ impl Work<'_> {
         call: &ToolCall,
         ended: Ended,
         waiting: usize,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), QueryError> {
         let Ended {
             outcome,
             ending,
@@ -195,7 +199,12 @@ impl Work<'_> {
     }
 
     /// A result as the model sees it: whole, or cut, with a handle to read the rest.
-    async fn fit(&self, call: &ToolCall, result: Value, waiting: usize) -> Result<String, Stop> {
+    async fn fit(
+        &self,
+        call: &ToolCall,
+        result: Value,
+        waiting: usize,
+    ) -> Result<String, QueryError> {
         let counter = self.model.counter();
         let whole = result.to_string();
         let room = self.room(waiting);

@@ -11,13 +11,13 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ending::Stop;
-use super::{Work, emit};
+use super::ending::QueryError;
+use super::{QueryRun, emit};
 use crate::conversation::{SentRequest, UsageRecord};
 
 /// What a model said in one turn.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ModelOutput {
     /// As the model said it; a reader sees other numbers in its citations.
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
@@ -29,7 +29,7 @@ pub(super) struct Said {
 
 /// What a model said, as it said it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Heard {
+pub(crate) struct RawOutput {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
 }
@@ -42,7 +42,7 @@ fn written(part: &impl Serialize) -> Result<String, CallError> {
 }
 
 /// What a request took, until it is told.
-pub(super) struct Took {
+pub(super) struct TurnUsage {
     usage: Usage,
     is_estimate: bool,
     cost: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct Took {
     snapshot: QuerySnapshot,
 }
 
-impl Said {
+impl ModelOutput {
     pub(super) fn is_truncated(&self) -> bool {
         self.finish == Finish::Length
     }
@@ -62,7 +62,7 @@ impl Said {
     }
 
     /// Refuses what is no answer.
-    pub(super) fn checked(self, model: &Arc<dyn Model>) -> Result<Self, Stop> {
+    pub(super) fn checked(self, model: &Arc<dyn Model>) -> Result<Self, QueryError> {
         let name = model.name();
         if self.finish == Finish::Refused {
             let message = format!("the model `{name}` will not answer this");
@@ -86,14 +86,14 @@ impl Said {
 /// How long the end of a text is held back that could be the start of a secret.
 const MOST_HELD: Duration = Duration::from_millis(100);
 
-impl Work<'_> {
+impl QueryRun<'_> {
     /// Asks the model. A request that is too long for it is sent again once the conversation is
     /// shorter.
     pub(super) async fn ask_shortened(
         &mut self,
         turn: u32,
         mut request: ModelRequest,
-    ) -> Result<Said, Stop> {
+    ) -> Result<ModelOutput, QueryError> {
         match self.ask(request.clone()).await {
             Err(stop) if stop.is_too_long() => match self.shorten(turn, &mut request).await? {
                 true => self.ask(request).await,
@@ -104,14 +104,14 @@ impl Work<'_> {
     }
 
     /// Asks the model; its text is passed on as it comes.
-    pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Said, Stop> {
+    pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<ModelOutput, QueryError> {
         self.partial.clear();
         self.heard = None;
         let is_plain = request.messages == self.plain
             && request.tools.len() == self.basis.digest.tools.len()
             && request.options == ModelOptions::default();
         self.changed = (!is_plain).then(|| RequestDigest::of(&request));
-        let mut said = Said {
+        let mut said = ModelOutput {
             text: String::new(),
             calls: Vec::new(),
             opaque: None,
@@ -136,7 +136,7 @@ impl Work<'_> {
             let Some(event) = event else { break };
             let heard = match event {
                 Ok(event) => self.hear(event, &mut said).await,
-                Err(error) => Err(Stop::model(self.model.name(), &error)),
+                Err(error) => Err(QueryError::model(self.model.name(), &error)),
             };
             if let Err(stop) = heard {
                 self.show_held().await?;
@@ -150,7 +150,7 @@ impl Work<'_> {
         Ok(said)
     }
 
-    async fn hear(&mut self, event: ModelEvent, said: &mut Said) -> Result<(), Stop> {
+    async fn hear(&mut self, event: ModelEvent, said: &mut ModelOutput) -> Result<(), QueryError> {
         match event {
             ModelEvent::Text(more) => {
                 said.text.push_str(&more);
@@ -191,7 +191,7 @@ impl Work<'_> {
         self.hooks.has_subscribers::<point::PostLlmResponse>()
     }
 
-    pub(super) async fn show(&mut self, text: String) -> Result<(), Stop> {
+    pub(super) async fn show(&mut self, text: String) -> Result<(), QueryError> {
         let shown = self.text_redactor.push(&text);
         if !shown.is_empty() {
             emit::text(self.ctx, &shown).await?;
@@ -205,7 +205,7 @@ impl Work<'_> {
     }
 
     /// Shows what is held back because it could be the start of a secret: the model pauses.
-    async fn release_held(&mut self) -> Result<(), Stop> {
+    async fn release_held(&mut self) -> Result<(), QueryError> {
         let (reasoning, text) = (
             self.reasoning_redactor.release(),
             self.text_redactor.release(),
@@ -214,7 +214,7 @@ impl Work<'_> {
     }
 
     /// The same when no more text comes.
-    pub(super) async fn show_held(&mut self) -> Result<(), Stop> {
+    pub(super) async fn show_held(&mut self) -> Result<(), QueryError> {
         let (reasoning, text) = (
             self.reasoning_redactor.finish(),
             self.text_redactor.finish(),
@@ -222,7 +222,7 @@ impl Work<'_> {
         self.emit_held(reasoning, text).await
     }
 
-    async fn emit_held(&self, reasoning: String, text: String) -> Result<(), Stop> {
+    async fn emit_held(&self, reasoning: String, text: String) -> Result<(), QueryError> {
         if !reasoning.is_empty() {
             emit::reasoning(self.ctx, &reasoning).await?;
         }
@@ -234,7 +234,7 @@ impl Work<'_> {
 
     /// Notes what a request took: as the provider says, or as it was counted. It is stored with what
     /// the model said.
-    pub(super) fn account(&mut self, turn: u32, said: &Said) -> Result<(), Stop> {
+    pub(super) fn account(&mut self, turn: u32, said: &ModelOutput) -> Result<(), QueryError> {
         let usage = said.usage.unwrap_or_else(|| self.estimate(said));
         self.usage += usage;
         let cost = self.model.price().map(|price| micros(price.cost(&usage)));
@@ -248,7 +248,7 @@ impl Work<'_> {
             cost_micros: cost,
         };
         self.query.note_usage(record, Some(self.sent(turn)?));
-        self.took = Some(Took {
+        self.took = Some(TurnUsage {
             usage,
             is_estimate: said.usage.is_none(),
             cost,
@@ -258,8 +258,8 @@ impl Work<'_> {
     }
 
     /// Tells what a request took, once that is stored.
-    pub(super) async fn tell_usage(&mut self) -> Result<(), Stop> {
-        if let Some(Took {
+    pub(super) async fn tell_usage(&mut self) -> Result<(), QueryError> {
+        if let Some(TurnUsage {
             usage,
             is_estimate,
             cost,
@@ -286,7 +286,7 @@ impl Work<'_> {
         })
     }
 
-    fn estimate(&self, said: &Said) -> Usage {
+    fn estimate(&self, said: &ModelOutput) -> Usage {
         let counter = self.model.counter();
         let calls = said.calls.iter().map(|call| call.arguments.to_string());
         let written =
@@ -300,7 +300,7 @@ impl Work<'_> {
 
     /// Whether the user said something that the model has not seen. Then what it said is none, and
     /// what it took is all there is to store.
-    pub(super) async fn was_steered(&mut self) -> Result<bool, Stop> {
+    pub(super) async fn was_steered(&mut self) -> Result<bool, QueryError> {
         let is_behind = self.query.is_behind().await?;
         if is_behind {
             self.query.save_noted().await?;

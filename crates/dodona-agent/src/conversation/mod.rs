@@ -70,7 +70,7 @@ pub use lifecycle::{ContextSummary, NewContext, Which};
 pub(crate) use memory::hash_of;
 pub use memory::{Found as FoundMemory, MemoryKind};
 pub use model::Recounted;
-pub use query::{Appended, Query, QueryInfo, QueryState, Said, ToolOutcome};
+pub use query::{Appended, NewMessage, Query, QueryInfo, QueryState, ToolOutcome};
 pub use report::{UsageBy, UsageFilter, UsageReport, UsageRow};
 pub use request::{QueryBelow, RecordedCall, RecordedQuery, RecordedTurn, SentRequest};
 pub use restore::Restored;

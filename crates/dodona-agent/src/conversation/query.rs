@@ -175,7 +175,7 @@ pub struct Appended {
 
 /// Something to be added to a query.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum NewMessage {
     /// By the user, while the query is running.
     User {
         /// The text.
@@ -330,7 +330,7 @@ impl Query {
     }
 
     /// Adds what was said in a turn, counted from 1.
-    pub async fn append(&self, turn: u32, said: Said) -> Result<Appended, ConversationError> {
+    pub async fn append(&self, turn: u32, said: NewMessage) -> Result<Appended, ConversationError> {
         let (exchange, opaque) = self.exchange(said);
         let facts = self.facts.clone();
         let write = move |tx: &Tx<'_>| turn::append(tx, &facts, turn, &exchange, opaque);
@@ -341,7 +341,7 @@ impl Query {
     pub(crate) async fn append_started(
         &self,
         turn: u32,
-        said: Said,
+        said: NewMessage,
         started: Vec<(String, Option<PluginPath>)>,
     ) -> Result<Appended, ConversationError> {
         let (exchange, opaque) = self.exchange(said);
@@ -493,7 +493,7 @@ impl Query {
         opaque: Option<Value>,
         unsent: Option<(CallId, Value)>,
     ) -> Result<Appended, ConversationError> {
-        let (exchange, opaque) = self.exchange(Said::Assistant {
+        let (exchange, opaque) = self.exchange(NewMessage::Assistant {
             content,
             calls: Vec::new(),
             opaque,
@@ -545,10 +545,10 @@ impl Query {
         written
     }
 
-    fn exchange(&self, said: Said) -> (OracleExchange, Option<Value>) {
+    fn exchange(&self, said: NewMessage) -> (OracleExchange, Option<Value>) {
         let (mut exchange, opaque) = match said {
-            Said::User { content } => (draft(ExchangeRole::User, content), None),
-            Said::Assistant {
+            NewMessage::User { content } => (draft(ExchangeRole::User, content), None),
+            NewMessage::Assistant {
                 content,
                 calls,
                 opaque,

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::chat::{Frame, HeardAnswer, Role, messages_then};
+use crate::chat::{Frame, RawOutput, Role, messages_then};
 use crate::conversation::{Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
 
 pub(crate) use messages::{MessagesParams, MessagesResult, messages};
@@ -189,7 +189,7 @@ fn script(turn: &RecordedTurn) -> Script {
 }
 
 /// What the model said in a turn, before plugins saw it; nothing where that was not kept.
-fn heard(turn: &RecordedTurn) -> Option<(HeardAnswer, Option<Value>)> {
+fn heard(turn: &RecordedTurn) -> Option<(RawOutput, Option<Value>)> {
     let Some(Message::Assistant {
         content,
         tool_calls,
@@ -200,7 +200,7 @@ fn heard(turn: &RecordedTurn) -> Option<(HeardAnswer, Option<Value>)> {
     };
     let kept = turn.sent.heard.as_deref();
     let said = kept.and_then(|kept| serde_json::from_str(kept).ok());
-    let said = said.unwrap_or_else(|| HeardAnswer {
+    let said = said.unwrap_or_else(|| RawOutput {
         text: content.clone(),
         calls: tool_calls.clone(),
     });

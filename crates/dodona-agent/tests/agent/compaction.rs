@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use dodona_agent::conversation::{
-    Compaction, ContextId, Conversations, ExchangeId, LineKind, NewContext, NewQuery, PinTo, Query,
-    Said, SummaryLine,
+    Compaction, ContextId, Conversations, ExchangeId, LineKind, NewContext, NewMessage, NewQuery,
+    PinTo, Query, SummaryLine,
 };
 use dodona_proto::{Message, ToolCall};
 use proptest::prelude::*;
@@ -685,7 +685,7 @@ async fn a_call_is_never_parted_from_its_answer() {
             name: "code_search".to_owned(),
             arguments: json!({ "query": "x".repeat(40) }),
         });
-        let asked = Said::Assistant {
+        let asked = NewMessage::Assistant {
             content: String::new(),
             calls: calls.to_vec(),
             opaque: None,
@@ -698,7 +698,7 @@ async fn a_call_is_never_parted_from_its_answer() {
         query
             .append(
                 1,
-                Said::User {
+                NewMessage::User {
                     content: "Hurry.".to_owned(),
                 },
             )

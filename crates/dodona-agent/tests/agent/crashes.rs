@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dodona_agent::conversation::{
     Compaction, ContextId, ContextStatus, ConversationError, Conversations, Ending, NewContext,
-    NewQuery, Query, QueryState, Said, Which,
+    NewMessage, NewQuery, Query, QueryState, Which,
 };
 use dodona_proto::Message;
 use proptest::prelude::*;
@@ -162,7 +162,7 @@ impl World {
             } => self.end(call, ending, length).await,
             Step::Steer => {
                 let content = "steer".to_owned();
-                self.append(Said::User { content }).await;
+                self.append(NewMessage::User { content }).await;
             }
             Step::Answer { length } => {
                 if self.open.is_empty()
@@ -264,11 +264,11 @@ impl World {
         }
     }
 
-    async fn append(&mut self, said: Said) -> bool {
+    async fn append(&mut self, said: NewMessage) -> bool {
         let Some(query) = &self.query else {
             return false;
         };
-        let assistant = matches!(said, Said::Assistant { .. });
+        let assistant = matches!(said, NewMessage::Assistant { .. });
         if assistant && !self.open.is_empty() {
             query.append(self.turn + 1, said).await.unwrap_err();
             return false;

@@ -1,7 +1,7 @@
 //! A query from its question to its end.
 
 use dodona_agent::conversation::{
-    ContextStatus, ConversationError, Ending, ExchangeRole, NewQuery, QueryState, Said,
+    ContextStatus, ConversationError, Ending, ExchangeRole, NewMessage, NewQuery, QueryState,
     ToolCallStatus, Which,
 };
 use dodona_proto::{Message, StreamId};
@@ -314,7 +314,7 @@ async fn a_message_while_tools_run_does_not_part_them_from_their_answers() {
         .unwrap();
     query.append(1, asks(&["a", "b"])).await.unwrap();
     run(&query, "a", "1").await;
-    let steer = Said::User {
+    let steer = NewMessage::User {
         content: "Look at the notes too.".to_owned(),
     };
     query.append(1, steer).await.unwrap();

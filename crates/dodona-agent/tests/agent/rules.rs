@@ -1,8 +1,8 @@
 //! The data model: its JSON, and each of its rules.
 
 use dodona_agent::conversation::{
-    ConversationError, DecisionKind, Ending, Invalid, KeyDecision, NewContext, OracleExchange,
-    Said, ToolCallRecord, ToolCallStatus,
+    ConversationError, DecisionKind, Ending, Invalid, KeyDecision, NewContext, NewMessage,
+    OracleExchange, ToolCallRecord, ToolCallStatus,
 };
 use dodona_proto::ToolCall;
 use serde_json::{Value, json};
@@ -180,7 +180,7 @@ async fn rules_are_enforced_on_write_and_nothing_of_what_breaks_one_is_stored() 
         rule(query.append(1, asks(&["a", "a"])).await).field,
         "tool_calls[1].id"
     );
-    let empty = Said::User {
+    let empty = NewMessage::User {
         content: "\n".to_owned(),
     };
     assert_eq!(rule(query.append(1, empty).await).field, "content");
@@ -200,7 +200,7 @@ async fn only_a_defined_tool_can_be_started_and_only_what_was_started_can_succee
         name: "rm_rf".to_owned(),
         ..call("b")
     };
-    let said = Said::Assistant {
+    let said = NewMessage::Assistant {
         content: String::new(),
         calls: vec![call("a"), unknown],
         opaque: None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_agent::conversation::{
-    Appended, ContextStatus, Conversations, Counter, Ending, MIGRATIONS, NewQuery, OracleContext,
-    Owner, Query, Said, ToolOutcome,
+    Appended, ContextStatus, Conversations, Counter, Ending, MIGRATIONS, NewMessage, NewQuery,
+    OracleContext, Owner, Query, ToolOutcome,
 };
 use dodona_proto::{Message, ProjectId, ToolCall, UserId};
 use dodona_store::{Db, Durability, Store, StoreOptions};
@@ -140,16 +140,16 @@ pub(crate) fn call(id: &str) -> ToolCall {
     }
 }
 
-pub(crate) fn asks(ids: &[&str]) -> Said {
-    Said::Assistant {
+pub(crate) fn asks(ids: &[&str]) -> NewMessage {
+    NewMessage::Assistant {
         content: String::new(),
         calls: ids.iter().map(|id| call(id)).collect(),
         opaque: None,
     }
 }
 
-pub(crate) fn says(text: &str) -> Said {
-    Said::Assistant {
+pub(crate) fn says(text: &str) -> NewMessage {
+    NewMessage::Assistant {
         content: text.to_owned(),
         calls: Vec::new(),
         opaque: None,

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dodona_proto::CallId;
 
 /// Something that calls have, by the call at which it begins. Whoever is below finds the nearest.
-pub(crate) struct Below<T>(Arc<Mutex<HashMap<CallId, Arc<T>>>>);
+pub(crate) struct InheritedByCall<T>(Arc<Mutex<HashMap<CallId, Arc<T>>>>);
 
 /// A call that has something; no longer when it is dropped.
 pub(crate) struct Entered<T> {
-    all: Below<T>,
+    all: InheritedByCall<T>,
     call: CallId,
 }
 
-impl<T> Below<T> {
+impl<T> InheritedByCall<T> {
     /// From here on calls below this one have it.
     pub(crate) fn enter(&self, call: &CallId, thing: Arc<T>) -> Entered<T> {
         self.with(|known| known.insert(*call, thing));
@@ -39,13 +39,13 @@ impl<T> Below<T> {
     }
 }
 
-impl<T> Clone for Below<T> {
+impl<T> Clone for InheritedByCall<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Default for Below<T> {
+impl<T> Default for InheritedByCall<T> {
     fn default() -> Self {
         Self(Arc::default())
     }
