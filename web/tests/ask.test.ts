@@ -119,7 +119,7 @@ test("what is said while it works reaches the model", async ({ app, model }) => 
   );
   await ask(app, "Is there a note?");
   await expect(latest(app).getByText("Looking.")).toBeVisible();
-  await app.page.getByRole("textbox", { name: "Say something to the model while it works" }).fill("Keep it short");
+  await app.page.getByRole("textbox", { name: "Message to the model" }).fill("Keep it short");
   await app.page.keyboard.press("Enter");
   await expect(latest(app).getByText("Keep it short")).toBeVisible();
   middle.open();
@@ -297,7 +297,7 @@ test("another agent can be asked, and its conversation says so", async ({ app, m
   expect(seen).toContain("You are scout.");
   // It belongs to that agent from now on, and both the list and the composer say so.
   await expect(app.page.getByLabel("Agent")).toBeHidden();
-  await expect(app.page.getByTitle("This conversation belongs to the agent scout")).toBeVisible();
+  await expect(app.page.getByTitle("Agent of this conversation: scout")).toBeVisible();
   const list = app.page.getByRole("complementary", { name: "Conversations" });
   await expect(list.getByText("scout ·")).toBeVisible();
   expect(await app.findings()).toEqual([]);

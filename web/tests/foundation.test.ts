@@ -77,6 +77,8 @@ test("light and dark can be chosen, and the choice lasts", async ({ app }) => {
 
 test("the keyboard can skip the navigation", async ({ app }) => {
   const { page } = app;
+  // Not Ask: there the focus starts in the composer.
+  await app.open("#/trace");
   await page.reload();
   await page.getByRole("navigation", { name: "Views" }).waitFor();
   await page.keyboard.press("Tab");
@@ -144,7 +146,7 @@ test("a server that goes away is told, and the page goes on when it is back", as
     await app.signIn();
     await expect(page.getByText("Connected")).toBeVisible();
     await server.kill();
-    await expect(page.getByText("The server does not answer", { exact: false })).toBeVisible();
+    await expect(page.getByText("Connection lost. Reconnecting…")).toBeVisible();
     await server.up();
     await expect(page.getByText("Connected")).toBeVisible();
   } finally {

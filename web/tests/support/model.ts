@@ -16,7 +16,13 @@ export interface Request {
 /** One answer: texts as they are streamed, tools it wants, and things to wait for in between. */
 export type Step = { text: string } | { tool: string; arguments: Record<string, unknown> } | { wait: Promise<unknown> };
 
-export type Reply = Step[] | ((request: Request) => Step[]);
+/** An HTTP error instead of an answer. */
+export interface Failure {
+  status: number;
+  message: string;
+}
+
+export type Reply = Step[] | Failure | ((request: Request) => Step[]);
 
 export class Model {
   readonly requests: Request[] = [];
@@ -54,8 +60,13 @@ export class Model {
     const request = JSON.parse(Buffer.concat(chunks).toString()) as Request;
     this.requests.push(request);
     const reply = this.replies.shift() ?? [{ text: "ok" }];
-    const steps = typeof reply === "function" ? reply(request) : reply;
     response.on("error", () => {});
+    if ("status" in reply) {
+      const body = JSON.stringify({ error: { message: reply.message } });
+      response.writeHead(reply.status, { "content-type": "application/json" }).end(body);
+      return;
+    }
+    const steps = typeof reply === "function" ? reply(request) : reply;
     response.writeHead(200, { "content-type": "text/event-stream" });
     await this.stream(response, steps);
   }

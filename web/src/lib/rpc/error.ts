@@ -1,4 +1,4 @@
-/** An answer that is none: what went wrong, and the next thing to try. */
+/** A failed call: what went wrong, and what to try next. */
 export class RpcError extends Error {
   constructor(
     /** The stable, dotted code: `auth.unauthenticated`. */
@@ -44,7 +44,7 @@ export const UNREACHABLE = "page.unreachable";
 export const unreachable = (): RpcError =>
   new RpcError(
     UNREACHABLE,
-    "The server does not answer",
-    "Is `dodona serve` running? The page goes on by itself.",
+    "Connection to the server lost",
+    "Start it with `dodona serve`. The page reconnects by itself.",
     true,
   );

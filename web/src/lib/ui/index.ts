@@ -12,6 +12,7 @@ export { default as ErrorState } from "./ErrorState.svelte";
 export { default as Field } from "./Field.svelte";
 export { default as Found } from "./Found.svelte";
 export { default as Icon } from "./Icon.svelte";
+export { default as Inline } from "./Inline.svelte";
 export { default as JsonView } from "./JsonView.svelte";
 export { default as Keys } from "./Keys.svelte";
 export { default as Markdown } from "./Markdown.svelte";

@@ -1,17 +1,27 @@
-/** A conversation as the page knows it: what was asked, and the question that is being answered. */
+/** A conversation as the page shows it: stored questions, and those that were sent from this tab. */
 import { call, start } from "$lib/rpc";
 import type { Archive, OracleContext } from "$lib/rpc/types";
 import { Answer } from "./answer.svelte";
 
-/** How many of the latest answers are read from their streams at once; older ones when they are seen. */
+/** How many of the latest answers are read from their streams at once. Older ones are read when scrolled to. */
 const READ_AT_ONCE = 6;
 
 export class Conversation {
   answers = $state<Answer[]>([]);
   context = $state.raw<OracleContext | null>(null);
   loaded = $state(false);
+  /** `null` until the first question of a new conversation has created it on the server. */
+  id = $state<string | null>(null);
+  /** Questions sent from this tab that no loaded archive has contained yet. */
+  private sent = new Set<Answer>();
+  /** Number of the latest `load()`: an older one that returns later must not replace newer data. */
+  private loads = 0;
 
-  constructor(readonly id: string) {}
+  constructor(id: string | null) {
+    this.id = id;
+    // A new conversation has nothing to load.
+    this.loaded = id === null;
+  }
 
   /** The question that is being answered now. */
   get running(): Answer | undefined {
@@ -29,23 +39,27 @@ export class Conversation {
     return known.length === 0 ? null : known.reduce((sum, cost) => sum + cost, 0);
   }
 
-  /** Loads what is stored. Answers that are known already stay as they are: they know more. */
+  /** Load the stored questions. Answers that are shown already stay: their stream has more than the archive. */
   async load(): Promise<void> {
+    if (this.id === null) return;
+    this.loads += 1;
+    const mine = this.loads;
     // Without a format it is the archive.
     const archive = (await call("agent.export", { context_id: this.id })) as Archive;
+    if (mine !== this.loads) return;
     this.context = archive.context;
     const known = new Map(this.answers.map((answer) => [answer.stream ?? answer.queryId, answer]));
-    this.answers = answersOf(archive).map((fresh) => {
-      const mine = known.get(fresh.stream ?? fresh.queryId);
-      if (!mine) return fresh;
-      mine.queryId = fresh.queryId;
-      mine.lastExchange = fresh.lastExchange;
-      return mine;
+    const stored = answersOf(archive).map((fresh) => {
+      const shown = known.get(fresh.stream ?? fresh.queryId);
+      if (!shown) return fresh;
+      this.sent.delete(shown);
+      shown.queryId = fresh.queryId;
+      shown.lastExchange = fresh.lastExchange;
+      return shown;
     });
-    for (const waiting of known.values()) {
-      // Asked, and not yet stored: it waits for its turn.
-      if (waiting.isRunning && !this.answers.includes(waiting)) this.answers.push(waiting);
-    }
+    // The server stores a question a moment after it accepts it, so an archive may be older than
+    // what was sent from here. Such a question stays until an archive contains it.
+    this.answers = [...stored, ...this.answers.filter((answer) => this.sent.has(answer))];
     for (const answer of this.answers.slice(-READ_AT_ONCE)) this.read(answer);
     this.loaded = true;
   }
@@ -53,24 +67,31 @@ export class Conversation {
   read(answer: Answer): void {
     const live = answer.isRunning;
     answer.read(() => {
-      if (live) void this.load();
+      if (live) void this.load().catch(() => {});
     });
   }
 
-  async ask(message: string, model: string | null): Promise<void> {
+  /** Show the question at once, then send it. `create` creates the conversation if there is none yet. */
+  async ask(message: string, model: string | null, create: () => Promise<string>): Promise<void> {
     const mine = new Answer(message, new Date().toISOString());
+    this.sent.add(mine);
     this.answers.push(mine);
     try {
+      this.id ??= await create();
       mine.stream = await start("agent.chat", { message, context_id: this.id, model });
     } catch (thrown) {
+      this.sent.delete(mine);
       this.answers = this.answers.filter((other) => other !== mine);
       throw thrown;
     }
+    // An archive that was loaded meanwhile may have brought the same question.
+    this.answers = this.answers.filter((other) => other === mine || other.stream !== mine.stream);
     this.read(mine);
   }
 
   async steer(message: string): Promise<void> {
     const running = this.running;
+    if (this.id === null) return;
     await call("agent.steer", { message, context_id: this.id });
     running?.steered(message);
   }
@@ -80,9 +101,9 @@ export class Conversation {
     if (stream) await call("hub.cancel", { stream_id: stream });
   }
 
-  /** Copies the conversation up to an answer; the id of the copy. */
+  /** Copy the conversation up to an answer. Returns the id of the copy. */
   async fork(answer: Answer): Promise<string> {
-    const copied = await call("agent.fork", { context_id: this.id, exchange_id: answer.lastExchange });
+    const copied = await call("agent.fork", { context_id: this.id as string, exchange_id: answer.lastExchange });
     return copied.context_id;
   }
 
@@ -99,7 +120,7 @@ function answersOf(archive: Archive): Answer[] {
     if (list) list.push(one);
     else byQuery.set(one.query_id, [one]);
   }
-  // A query all of which was taken back is not shown.
+  // A query whose exchanges were all rewound is not shown.
   const shown = (archive.queries ?? []).filter((query) => byQuery.has(query.id));
   return shown.map((query) => Answer.stored(query, byQuery.get(query.id) ?? []));
 }
