@@ -139,17 +139,19 @@ test("a tool that needs approval waits for it, in the answer", async ({ app, ser
     [{ text: "Then not." }],
   );
   await ask(app, "Write a note");
-  const card = latest(app).getByRole("region", { name: "Approval of vault.write" });
+  const card = app.page.getByRole("region", { name: "Approval of vault.write" });
   await expect(card.getByRole("button", { name: "Approve" })).toBeVisible();
+  await expect(latest(app).getByText("Waiting for approval")).toBeVisible();
   expect(await app.findings()).toEqual([]);
   await card.getByRole("button", { name: "Approve" }).click();
   await expect(latest(app).getByText("It is written.")).toBeVisible();
-  await expect(card.getByText("Approved")).toBeVisible();
+  await expect(latest(app).getByText(/^Approved by \S+$/)).toBeVisible();
+  await expect(card).toBeHidden();
   expect(readFileSync(join(server.project, "notes/new.md"), "utf8")).toContain("Written.");
 
   await app.page.getByRole("textbox", { name: "Question" }).fill("Delete it again");
   await app.page.keyboard.press("Enter");
-  const second = latest(app).getByRole("region", { name: "Approval of vault.delete" });
+  const second = app.page.getByRole("region", { name: "Approval of vault.delete" });
   await second.getByRole("button", { name: "Deny" }).click();
   await expect(latest(app).getByText("Then not.")).toBeVisible();
   await expect(latest(app).getByText("denied").first()).toBeVisible();

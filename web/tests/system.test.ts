@@ -53,7 +53,7 @@ test("health is told", async ({ app }) => {
   await app.open("#/system");
   const health = app.page.getByLabel("Health", { exact: true });
   await expect(health).toContainText("Healthy");
-  await expect(health).toContainText("Waiting for the disk");
+  await expect(health).toContainText("Unsaved journal");
 });
 
 test("a call that waits is approved, and another denied with a reason", async ({ page, model }) => {
@@ -62,7 +62,7 @@ test("a call that waits is approved, and another denied with a reason", async ({
     const app = new App(page, server);
     await app.signIn();
     await app.open("#/system");
-    await expect(page.getByText("Nothing waits for an answer.")).toBeVisible();
+    await expect(page.getByText("No pending approvals.")).toBeVisible();
     const ask = (path: string) =>
       server.call("vault.write", { path, body: "# New\n" }).then(
         () => "done",
@@ -70,7 +70,7 @@ test("a call that waits is approved, and another denied with a reason", async ({
       );
 
     const first = ask("notes/yes.md");
-    const question = page.getByRole("article", { name: "Question about vault.write" });
+    const question = page.getByRole("region", { name: "Approval of vault.write" });
     await expect(question).toContainText("notes/yes.md");
     expect(await app.findings()).toEqual([]);
     await question.getByRole("button", { name: "Approve" }).click();
@@ -79,10 +79,10 @@ test("a call that waits is approved, and another denied with a reason", async ({
 
     const second = ask("notes/no.md");
     await expect(question).toContainText("notes/no.md");
-    await question.getByLabel("Why").fill("not now");
+    await question.getByLabel("Reason").fill("not now");
     await question.getByRole("button", { name: "Deny" }).click();
     expect(await second).toContain("not now");
-    await page.getByRole("button", { name: "Earlier ones" }).click();
+    await page.getByRole("button", { name: "Earlier approvals" }).click();
     const earlier = page.getByRole("list", { name: "Earlier approvals" });
     await expect(earlier.getByRole("listitem").filter({ hasText: "denied" })).toContainText("not now");
     await expect(earlier.getByRole("listitem").filter({ hasText: "approved" })).toHaveCount(1);
@@ -122,8 +122,8 @@ test("limits and the journal's size are told", async ({ app }) => {
   const { page } = app;
   await app.open("#/system/limits");
   await expect(page.getByRole("meter", { name: /^The journal holds/ })).toBeVisible();
-  await expect(page.getByRole("table", { name: "Limits on calls" })).toContainText("each user, from outside");
-  await expect(page.getByText("A question to a person")).toBeVisible();
+  await expect(page.getByRole("table", { name: "Limits on calls" })).toContainText("per user");
+  await expect(page.getByText("Approval timeout")).toBeVisible();
 });
 
 test("a token is made, shown once, and revoked", async ({ app, server }) => {

@@ -75,6 +75,8 @@ async function shoot(app: App, name: string, phone = all): Promise<void> {
   const desk = page.viewportSize() ?? { width: 1280, height: 800 };
   const sizes = [{ ending: "", size: desk }];
   if (phone) sizes.push({ ending: "-phone", size: { width: 390, height: 844 } });
+  if (all) sizes.push({ ending: "-1024", size: { width: 1024, height: 768 } });
+  if (all) sizes.push({ ending: "-1440", size: { width: 1440, height: 900 } });
   for (const { ending, size } of sizes) {
     await page.setViewportSize(size);
     for (const colorScheme of ["light", "dark"] as const) {
@@ -206,14 +208,18 @@ test("Plugins and System", async ({ app, server, model }) => {
     [{ text: "Working on it" }, { wait: never.passed }],
   );
   await server.call("agent.chat", { message: "Let somebody put the notes in order" });
-  model.says([{ tool: "vault_write", arguments: { path: "notes/decisions/mail.md", body: "# Mail goes out once\n" } }]);
+  const body = "# Mail goes out once\n\nA queue remembers what was sent. A mail that bounced is not sent again.\n";
+  model.says([{ tool: "vault_write", arguments: { path: "notes/decisions/mail.md", body } }]);
   const { context_id } = await server.call<{ context_id: string }>("agent.create");
   await server.call("agent.chat", { message: "Write down what we decided about mail", context_id });
   await app.open("#/system");
   await expect(page.getByLabel("Health", { exact: true })).toContainText("Healthy");
-  await expect(page.getByRole("article").first()).toBeVisible();
+  await expect(page.getByRole("region", { name: "Approval of vault.write" })).toBeVisible();
   await expect(page.getByRole("treeitem").nth(2)).toBeVisible();
   await shoot(app, "system");
+  await app.open(`#/ask/${context_id}`);
+  await expect(page.getByRole("region", { name: "Approval of vault.write" })).toBeVisible();
+  await look(app, "approval");
   await app.open("#/system/usage");
   await shoot(app, "usage");
   await app.open("#/system/limits");

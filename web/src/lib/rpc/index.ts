@@ -1,6 +1,7 @@
 /** The server, as the page sees it. */
 export { call, callAny, type MethodName, type Options, type Params, type Result } from "./call";
 export { RpcError, UNREACHABLE } from "./error";
+export { events } from "./events.svelte";
 export * from "./items";
 export { type Loaded, load } from "./load.svelte";
 export { session } from "./session.svelte";

@@ -1,7 +1,7 @@
 /** A conversation as the page shows it: stored questions, and those that were sent from this tab. */
 import { call, start } from "$lib/rpc";
 import type { Archive, OracleContext } from "$lib/rpc/types";
-import { Answer } from "./answer.svelte";
+import { Answer, type ApprovalPart } from "./answer.svelte";
 
 /** How many of the latest answers are read from their streams at once. Older ones are read when scrolled to. */
 const READ_AT_ONCE = 6;
@@ -26,6 +26,12 @@ export class Conversation {
   /** The question that is being answered now. */
   get running(): Answer | undefined {
     return this.answers.find((answer) => answer.isRunning);
+  }
+
+  /** Approvals that running answers wait for, oldest first. */
+  get pending(): ApprovalPart[] {
+    const parts = this.answers.filter((answer) => answer.isRunning).flatMap((answer) => answer.parts);
+    return parts.filter((part): part is ApprovalPart => part.kind === "approval" && part.state === "pending");
   }
 
   /** How full the window is: as the last request saw it, or as it is stored. */
