@@ -105,7 +105,7 @@ impl Keeper {
         self.bus.publish(draft).await?;
         let hooks = self.host.hooks();
         let fired = hooks.fire::<point::SessionEnd>(payload).await;
-        let told = self.host.carry_out(behalf, fired.effects).await;
+        let told = self.host.apply_effects(behalf, fired.effects).await;
         let (conversations, host) = (&self.conversations, self.host.as_ref());
         Ok(notify(conversations, host, behalf, &session.context, told).await?)
     }

@@ -1,78 +1,79 @@
-//! Stopping calls.
+//! Cancelling calls.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_proto::{CallError, CallId, CallSummary, ErrorCode, PluginPath, Principal, StreamId};
 
-use crate::hub::Core;
-use crate::node::Node;
-use crate::tree::Root;
+use crate::call::RunningCall;
+use crate::call_tree::CallTree;
+use crate::hub::HubInner;
 
-/// How long to wait for calls to end before answering: the time they have, and some more.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long to wait for cancelled calls to end before the answer: longer than the grace time that a
+/// cancelled call has.
+const CANCEL_WAIT: Duration = Duration::from_millis(100);
 
-/// What to stop.
+/// The calls to cancel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CancelTarget {
-    /// One call and everything below it.
+    /// One call and all calls nested in it.
     Call(CallId),
-    /// A root call and everything below it.
+    /// The root call of a stream and all calls nested in it.
     Stream(StreamId),
-    /// Every call whose path begins so, in one stream or in all that the caller may see.
+    /// All calls whose path starts with `prefix`.
     Path {
-        /// The path.
+        /// Compared by whole segments.
         prefix: PluginPath,
-        /// The one stream.
+        /// Only calls of this stream. Default: all streams that the caller may see.
         within: Option<StreamId>,
     },
 }
 
-impl Core {
-    /// Stops calls, waits until they are quiet, and tells which they were. `by` is the call that
-    /// asks: it does not stop itself.
+impl HubInner {
+    /// Cancels calls, waits up to 100 ms for them to end, and returns them. `by` is the call that
+    /// cancels; it and its ancestors are not cancelled.
     pub(crate) async fn cancel(
         &self,
-        who: &Principal,
+        caller: &Principal,
         target: &CancelTarget,
         by: CallId,
     ) -> Result<Vec<CallSummary>, CallError> {
-        let mut stopped = Vec::new();
+        let mut cancelled = Vec::new();
         let mut trees = Vec::new();
-        for root in self.visible(who, target) {
-            let nodes: Vec<Arc<Node>> = root
-                .nodes()
+        for tree in self.visible_trees(caller, target) {
+            let calls: Vec<Arc<RunningCall>> = tree
+                .running_calls()
                 .into_iter()
-                .filter(|node| matches(&node.info, target) && !by.is_within(&node.info.call_id))
+                .filter(|call| matches(&call.info, target) && !by.is_within(&call.info.call_id))
                 .collect();
-            nodes.iter().for_each(|node| node.info.cancel.cancel());
-            stopped.extend(nodes.iter().map(|node| node.summary()));
-            trees.push((root, nodes));
+            calls.iter().for_each(|call| call.info.cancel.cancel());
+            cancelled.extend(calls.iter().map(|call| call.summary()));
+            trees.push((tree, calls));
         }
-        if stopped.is_empty() && !matches!(target, CancelTarget::Path { .. }) {
+        if cancelled.is_empty() && !matches!(target, CancelTarget::Path { .. }) {
             return Err(
-                CallError::new(ErrorCode::NotFound, "there is no such call running")
-                    .hint("run `dodona calls`"),
+                CallError::new(ErrorCode::NotFound, "no such call is running")
+                    .hint("run `dodona calls` to list the running calls"),
             );
         }
-        let _ = tokio::time::timeout(PATIENCE, quiet(trees)).await;
-        stopped.sort_by_key(|call| call.call_id);
-        Ok(stopped)
+        let _ = tokio::time::timeout(CANCEL_WAIT, wait_until_ended(trees)).await;
+        cancelled.sort_by_key(|call| call.call_id);
+        Ok(cancelled)
     }
 
-    fn visible(&self, who: &Principal, target: &CancelTarget) -> Vec<Arc<Root>> {
-        let roots = match target {
-            CancelTarget::Call(call) => self.calls.get(call.stream()).into_iter().collect(),
+    fn visible_trees(&self, caller: &Principal, target: &CancelTarget) -> Vec<Arc<CallTree>> {
+        let trees = match target {
+            CancelTarget::Call(call) => self.call_trees.get(call.stream()).into_iter().collect(),
             CancelTarget::Stream(stream)
             | CancelTarget::Path {
                 within: Some(stream),
                 ..
-            } => self.calls.get(*stream).into_iter().collect(),
-            CancelTarget::Path { within: None, .. } => self.calls.all(),
+            } => self.call_trees.get(*stream).into_iter().collect(),
+            CancelTarget::Path { within: None, .. } => self.call_trees.all(),
         };
-        roots
+        trees
             .into_iter()
-            .filter(|root: &Arc<Root>| self.may_see(who, &root.user))
+            .filter(|tree: &Arc<CallTree>| self.may_see(caller, &tree.user))
             .collect()
     }
 }
@@ -86,15 +87,15 @@ fn matches(info: &dodona_plugin::CallInfo, target: &CancelTarget) -> bool {
 }
 
 /// Completes when none of the calls is running.
-async fn quiet(trees: Vec<(Arc<Root>, Vec<Arc<Node>>)>) {
-    for (root, mut nodes) in trees {
+async fn wait_until_ended(trees: Vec<(Arc<CallTree>, Vec<Arc<RunningCall>>)>) {
+    for (tree, mut calls) in trees {
         loop {
-            let ended = root.ended.notified();
-            // Each is looked at until it has ended, and never again.
-            while nodes.last().is_some_and(|node| node.has_left()) {
-                nodes.pop();
+            // Registered before the calls are checked, so that no end is missed.
+            let ended = tree.ended.notified();
+            while calls.last().is_some_and(|call| call.is_removed()) {
+                calls.pop();
             }
-            if nodes.is_empty() {
+            if calls.is_empty() {
                 break;
             }
             ended.await;

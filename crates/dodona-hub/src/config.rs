@@ -1,4 +1,4 @@
-//! What an operator may set.
+//! The configuration of a hub.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -11,45 +11,45 @@ use dodona_store::StoreOptions;
 use dodona_store::journal::{JournalOptions, Retention};
 use serde_json::{Map, Value};
 
-/// Settings of a hub. The defaults are for one person's machine.
+/// Settings of a hub. The defaults suit one person's machine.
 #[derive(Debug, Clone)]
 pub struct HubConfig {
-    /// How long a unary call may take where neither the method nor the caller says.
+    /// Timeout of unary calls if neither the method nor the caller sets one. Default 60 s.
     pub unary_timeout: Duration,
-    /// The same for a streaming call.
+    /// Timeout of streaming calls if neither the method nor the caller sets one. Default 1 h.
     pub stream_timeout: Duration,
-    /// How long a stream that nobody reads goes on.
+    /// How long a stream without readers continues. Default 60 s.
     pub stream_grace: Duration,
-    /// How long a plugin may take to activate.
+    /// How long a plugin may take to activate. Default 120 s.
     pub activation_timeout: Duration,
-    /// Whether a start waits for plugins that must be prepared, such as MCP servers that are not
-    /// known yet. A server does not: it is ready without them.
+    /// Whether the start waits for plugins that need preparation, such as MCP servers whose tools are
+    /// not cached. Default true; `dodona serve` sets it to false.
     pub wait_for_plugins: bool,
-    /// What a person is asked.
+    /// Which calls need approval, and how long they wait for it.
     pub approvals: ApprovalsConfig,
-    /// What becomes of a built-in plugin that does more than it may.
+    /// What happens to a built-in plugin that exceeds its capabilities.
     pub capability_mode: CapabilityMode,
-    /// Who makes plugins of what is outside the program: scripts, MCP servers.
+    /// Create plugins from files outside the program: scripts, processes, MCP servers.
     pub loaders: Loaders,
-    /// How often the files of plugins are looked at, to load those that changed; never, without.
+    /// How often the files of plugins are checked for changes. `None` (the default) means never.
     pub watch: Option<Duration>,
-    /// Directories below which every user with `hub:projects` may register projects. Elsewhere it
-    /// needs `hub:admin`.
+    /// Directories in which every user with the scope `hub:projects` may register projects. Elsewhere
+    /// that needs `hub:admin`.
     pub project_roots: Vec<PathBuf>,
-    /// Paths in which no project may be registered, next to the data and the configuration
-    /// directory: the directory that holds the owner's token.
+    /// Paths in which no project may be registered, in addition to the data and configuration
+    /// directories. Includes the directory of the owner's token.
     pub private: Vec<PathBuf>,
-    /// The user's settings as they are written, which plugins may read.
+    /// The user's configuration file as parsed. Plugins may read it.
     pub global: Map<String, Value>,
-    /// What plugins send HTTP requests with; it knows which private hosts the user allows.
+    /// The HTTP client of plugins. It knows which private hosts the user allows.
     pub http: HttpClient,
-    /// Rates and concurrency.
+    /// Rate and concurrency limits.
     pub limits: LimitsConfig,
-    /// What the journal keeps.
+    /// How long and how much the journal keeps.
     pub retention: Retention,
-    /// How large the journal's queues may grow.
+    /// Queue sizes of the journal.
     pub journal: JournalOptions,
-    /// How databases are opened.
+    /// Options for opening databases.
     pub store: StoreOptions,
 }
 
@@ -77,17 +77,17 @@ impl Default for HubConfig {
     }
 }
 
-/// What a person is asked, and whether one is there.
+/// Which calls need a person's approval, and whether a person is available.
 #[derive(Debug, Clone)]
 pub struct ApprovalsConfig {
-    /// How long a call waits for the answer.
+    /// How long a call waits for an answer. Default 1 h.
     pub timeout: Duration,
-    /// Tools that always ask, beside those that are marked so.
+    /// Tools that always need approval, in addition to those declared so.
     pub methods: BTreeSet<MethodName>,
-    /// Tools that agents may use without asking although they are marked `agents`.
+    /// Tools that agents may use without approval although they are declared `agents`.
     pub unattended: BTreeSet<MethodName>,
-    /// Whether anybody can answer.
-    pub answerers: Answerers,
+    /// Whether a person is available to answer.
+    pub approvers: Approvers,
 }
 
 impl Default for ApprovalsConfig {
@@ -96,42 +96,42 @@ impl Default for ApprovalsConfig {
             timeout: Duration::from_secs(3600),
             methods: BTreeSet::new(),
             unattended: BTreeSet::new(),
-            answerers: Answerers::Nobody,
+            approvers: Approvers::None,
         }
     }
 }
 
-/// Whether anybody can answer a question.
+/// Whether a person is available to answer approval requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answerers {
-    /// Nobody: what would be asked is refused at once.
-    Nobody,
-    /// Somebody: others can call this hub, or the process asks by itself.
-    Somebody,
+pub enum Approvers {
+    /// No person can answer. A call that needs approval is rejected at once.
+    None,
+    /// A client can connect to this hub, or the process itself prompts the user.
+    Available,
 }
 
-/// What becomes of a built-in plugin that registers a hook outside its capabilities. Plugins from
-/// outside the program are always refused.
+/// What happens to a built-in plugin that registers a hook outside its capabilities. Other plugins
+/// always fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CapabilityMode {
-    /// It is logged.
+    /// A warning is logged.
     #[default]
     Warn,
-    /// The plugin fails.
+    /// The plugin fails to activate.
     Enforce,
 }
 
-/// Where a hub keeps things and finds what users wrote.
+/// The directories of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
-    /// Databases and whatever else plugins store.
+pub struct HubPaths {
+    /// Databases and other files of plugins.
     pub data: PathBuf,
-    /// The roster, plugins and their settings. Without it there are the built-in plugins alone.
+    /// The roster, plugins and their settings. Without it only the built-in plugins are loaded.
     pub config: Option<PathBuf>,
 }
 
-impl From<&Path> for Places {
-    /// A data directory, and no configuration.
+impl From<&Path> for HubPaths {
+    /// A data directory without a configuration directory.
     fn from(data: &Path) -> Self {
         Self {
             data: data.to_owned(),
@@ -140,27 +140,27 @@ impl From<&Path> for Places {
     }
 }
 
-impl From<&PathBuf> for Places {
+impl From<&PathBuf> for HubPaths {
     fn from(data: &PathBuf) -> Self {
         Self::from(data.as_path())
     }
 }
 
-/// Who may call how often and how much at once.
+/// Rate and concurrency limits of calls.
 #[derive(Debug, Clone)]
 pub struct LimitsConfig {
-    /// Each user's calls from outside. What those calls call in turn is not counted again: one
-    /// question to an agent is one call of its user.
+    /// For the calls of each user from surfaces. Nested calls are not counted: a query to an agent is
+    /// one call of its user.
     pub user: Limit,
-    /// All calls of a plugin's methods, whoever makes them, nested ones included.
+    /// For all calls to a plugin, from all users, nested calls included.
     pub plugin: HashMap<PluginName, Limit>,
-    /// Each user's calls of a plugin's methods, nested ones included.
+    /// For the calls of each user to a plugin, nested calls included.
     pub user_and_plugin: HashMap<PluginName, Limit>,
-    /// How many calls below one root may run at once.
+    /// Maximum number of nested calls that run at once in one call tree. Default 256.
     pub nested: u32,
-    /// The most bytes of JSON that parameters from outside may have.
+    /// Maximum size of untrusted parameters, in bytes of JSON. Default 4 MiB.
     pub params_bytes: usize,
-    /// The deepest that parameters from outside may nest.
+    /// Maximum nesting depth of untrusted parameters. Default 64.
     pub params_depth: usize,
 }
 
@@ -181,13 +181,13 @@ impl Default for LimitsConfig {
     }
 }
 
-/// A bound on calls. Zero is no bound.
+/// A limit on calls. Zero means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Calls a second in the long run.
+    /// Sustained calls per second.
     pub per_second: u32,
-    /// Calls at once after a pause.
+    /// Calls accepted at once after a pause. Zero means one second's worth.
     pub burst: u32,
-    /// Calls that run at the same time.
+    /// Calls running at the same time.
     pub concurrent: u32,
 }

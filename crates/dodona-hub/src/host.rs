@@ -14,20 +14,20 @@ use dodona_plugin::{
 use dodona_proto::{Effect, Notification, PluginEffect, PluginName, ProjectId, Severity, UserId};
 use serde_json::{Map, Value};
 
-use crate::hub::Core;
+use crate::hub::HubInner;
 
 /// What the types of events begin with that plugins make up.
 const CUSTOM: &str = "custom.";
 
 /// The hub, as plugins see it that fire hook points or evaluate rules. Holds it weakly: it holds the plugins.
-pub(crate) struct Host(pub(crate) Weak<Core>);
+pub(crate) struct Host(pub(crate) Weak<HubInner>);
 
 impl HookHost for Host {
     fn ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            if let Some(core) = self.0.upgrade() {
-                let mut activated = core.activated.subscribe();
-                drop(core);
+            if let Some(hub) = self.0.upgrade() {
+                let mut activated = hub.activated.subscribe();
+                drop(hub);
                 // An error means that the hub is gone, and with it whoever would go on.
                 let _ = activated.wait_for(|done| *done).await;
             }
@@ -36,51 +36,51 @@ impl HookHost for Host {
 
     fn hooks(&self) -> Arc<Hooks> {
         match self.0.upgrade() {
-            Some(core) => Arc::clone(&core.snapshot.load().hooks),
+            Some(hub) => Arc::clone(&hub.snapshot.load().hooks),
             None => Arc::default(),
         }
     }
 
-    fn carry_out<'a>(
+    fn apply_effects<'a>(
         &'a self,
         behalf: Behalf<'a>,
         effects: Vec<PluginEffect>,
     ) -> BoxFuture<'a, Vec<(PluginName, Notification)>> {
         Box::pin(async move {
             match self.0.upgrade() {
-                Some(core) => core.carry_out(behalf, effects).await,
+                Some(hub) => hub.apply_effects(behalf, effects).await,
                 None => Vec::new(),
             }
         })
     }
 
     fn notification_dropped(&self, dropped: DroppedNotification) {
-        if let Some(core) = self.0.upgrade() {
-            core.manager.notification_dropped(dropped);
+        if let Some(hub) = self.0.upgrade() {
+            hub.manager.notification_dropped(dropped);
         }
     }
 }
 
 impl RuleHost for Host {
     fn sources(&self) -> Vec<RuleSource> {
-        let core = self.0.upgrade();
-        core.map(|core| core.manager.rule_sources())
+        let hub = self.0.upgrade();
+        hub.map(|hub| hub.manager.rule_sources())
             .unwrap_or_default()
     }
 
     fn settings(&self, plugin: &PluginName, user: &UserId) -> Option<Map<String, Value>> {
-        let core = self.0.upgrade()?;
-        if !core.manager.is_active(plugin.as_str()) {
+        let hub = self.0.upgrade()?;
+        if !hub.manager.is_active(plugin.as_str()) {
             return None;
         }
-        let view = core.manager.view();
+        let view = hub.manager.view();
         let candidate = view.candidates.get(plugin)?;
-        Some(core.manager.settings_of(candidate).of(user))
+        Some(hub.manager.settings_of(candidate).of(user))
     }
 
     fn choices(&self, user: &UserId) -> Map<String, Value> {
-        let core = self.0.upgrade();
-        core.map(|core| core.overrides.choices(user))
+        let hub = self.0.upgrade();
+        hub.map(|hub| hub.overrides.choices(user))
             .unwrap_or_default()
     }
 
@@ -90,7 +90,7 @@ impl RuleHost for Host {
     ) -> BoxFuture<'a, Result<StateSnapshot, CallError>> {
         Box::pin(async move {
             match self.0.upgrade() {
-                Some(core) => core.manager.state().snapshot(owner).await,
+                Some(hub) => hub.manager.state().snapshot(owner).await,
                 None => Err(gone()),
             }
         })
@@ -104,7 +104,7 @@ impl RuleHost for Host {
     ) -> BoxFuture<'a, Result<u64, CallError>> {
         Box::pin(async move {
             match self.0.upgrade() {
-                Some(core) => core.manager.state().set(owner, key, value).await,
+                Some(hub) => hub.manager.state().set(owner, key, value).await,
                 None => Err(gone()),
             }
         })
@@ -115,9 +115,8 @@ impl RuleHost for Host {
     }
 
     fn rule_trust(&self, root: &Path) -> RuleTrust {
-        let core = self.0.upgrade();
-        core.map(|core| core.trust.of_rules(root))
-            .unwrap_or_default()
+        let hub = self.0.upgrade();
+        hub.map(|hub| hub.trust.of_rules(root)).unwrap_or_default()
     }
 
     fn trust_written<'a>(
@@ -128,21 +127,21 @@ impl RuleHost for Host {
     ) -> BoxFuture<'a, Result<(), CallError>> {
         Box::pin(async move {
             match self.0.upgrade() {
-                Some(core) => core.trust.accept_written(root, user, files).await,
+                Some(hub) => hub.trust.accept_written(root, user, files).await,
                 None => Err(gone()),
             }
         })
     }
 
     fn register(&self, engine: Weak<dyn RuleRefresh>) {
-        if let Some(core) = self.0.upgrade() {
-            core.manager.set_rule_engine(engine);
+        if let Some(hub) = self.0.upgrade() {
+            hub.manager.set_rule_engine(engine);
         }
     }
 
     fn disabled(&self, user: &UserId) -> Arc<BTreeSet<String>> {
-        let core = self.0.upgrade();
-        core.map(|core| core.overrides.disabled(user))
+        let hub = self.0.upgrade();
+        hub.map(|hub| hub.overrides.disabled(user))
             .unwrap_or_default()
     }
 
@@ -154,7 +153,7 @@ impl RuleHost for Host {
     ) -> BoxFuture<'a, Result<(), CallError>> {
         Box::pin(async move {
             match self.0.upgrade() {
-                Some(core) => core.overrides.disable(user, rule, disabled).await,
+                Some(hub) => hub.overrides.disable(user, rule, disabled).await,
                 None => Err(gone()),
             }
         })
@@ -168,11 +167,11 @@ impl TrustHost for Host {
         folder: TrustedFolder,
     ) -> BoxFuture<'a, Result<TrustedTexts, String>> {
         Box::pin(async move {
-            let Some(core) = self.0.upgrade() else {
+            let Some(hub) = self.0.upgrade() else {
                 return Ok(TrustedTexts::new());
             };
-            match core.projects.root(project) {
-                Some(root) => core.trust.texts(&root, folder).await,
+            match hub.projects.root(project) {
+                Some(root) => hub.trust.texts(&root, folder).await,
                 None => Ok(TrustedTexts::new()),
             }
         })
@@ -184,9 +183,9 @@ fn gone() -> CallError {
     CallError::new(ErrorCode::PluginNotActive, "the server is stopping")
 }
 
-impl Core {
+impl HubInner {
     /// Does what effects ask for, in their order; notifications come back.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn apply_effects(
         &self,
         behalf: Behalf<'_>,
         effects: Vec<PluginEffect>,

@@ -1,4 +1,4 @@
-//! The hub as its surfaces see it.
+//! The hub: its start, its stop, and the functions that surfaces use.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use dodona_hooks::Hooks;
-use dodona_plugin::{CallInfo, EventBus, Plugin};
+use dodona_plugin::{EventBus, Plugin};
 use dodona_proto::{
-    CallError, CallSummary, ErrorCode, MethodDescriptor, MethodKind, NameError, PluginName,
-    PluginState, PluginStatus, Principal, Project, ProjectId, Scope, StreamId, Surface,
+    CallError, CallSummary, ErrorCode, MethodDescriptor, NameError, PluginName, PluginState,
+    PluginStatus, Principal, ProjectId, Scope, StreamId, Surface,
 };
 use dodona_store::journal::{Journal, JournalError, Recovered};
 use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Redactor, Store};
@@ -19,96 +19,95 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::accounts::Accounts;
-use crate::admit::Reach;
 use crate::approvals::Approvals;
 use crate::bus::Bus;
+use crate::call_tree::CallTrees;
 use crate::cancel::CancelTarget;
-use crate::config::{HubConfig, Places};
+use crate::config::{HubConfig, HubPaths};
+use crate::dispatch::PreparedCall;
 use crate::history::History;
 use crate::host::Host;
 use crate::limits::UserLimits;
 use crate::manager::{Handles, Module, PluginManager, Services, Sources};
 use crate::methods::HubPlugin;
-use crate::node::Node;
 use crate::overrides::UserOverrides;
 use crate::plugins::PluginsPlugin;
 use crate::projects::{AllowedRoots, Projects};
 use crate::request::Request;
-use crate::router::{Route, Snapshot};
-use crate::run;
+use crate::router::RouterSnapshot;
 use crate::state::PluginStates;
-use crate::tree::{Calls, Root};
+use crate::stream::CallStream;
 use crate::trust::Trust;
 use crate::{database, methods, plugins};
 
-/// How often the journal is pruned at least; it is pruned earlier where it grows.
-const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+/// Maximum time between two prunings of the journal. It is pruned earlier when it grows quickly.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Why a hub could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The data directory cannot be used.
-    #[error("could not open the data directory")]
+    /// The data directory cannot be opened or created.
+    #[error("failed to open the data directory")]
     Store(#[from] OpenError),
-    /// The hub's own database cannot be used.
-    #[error("could not open the hub's database")]
+    /// `hub.db` cannot be opened or migrated.
+    #[error("failed to open the hub's database")]
     Migrate(#[from] MigrateError),
-    /// The hub's own database cannot be read.
-    #[error("could not read the hub's database")]
+    /// `hub.db` cannot be read.
+    #[error("failed to read the hub's database")]
     Database(#[from] DbError),
-    /// The journal cannot be used.
-    #[error("could not open the journal")]
+    /// The journal cannot be opened or recovered.
+    #[error("failed to open the journal")]
     Journal(#[from] JournalError),
-    /// A built-in plugin has no proper name.
-    #[error("a plugin's name is not one")]
-    Name(#[from] NameError),
-    /// Two built-in plugins have one name.
+    /// The name of a built-in plugin is invalid.
+    #[error("invalid plugin name")]
+    InvalidName(#[from] NameError),
+    /// Two built-in plugins have the same name.
     #[error("two plugins are named `{0}`")]
-    Twice(PluginName),
+    DuplicateName(PluginName),
 }
 
-/// How a hub is.
+/// The state of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// Whether it takes calls.
+    /// The hub is stopping and rejects calls.
     pub stopping: bool,
-    /// How long it has run.
+    /// Time since the start.
     pub uptime: Duration,
-    /// Calls running now, nested ones included.
+    /// Number of running calls, nested calls included.
     pub calls: usize,
-    /// Plugins that are active, and those that are not.
+    /// Number of active plugins, and of plugins that are not active.
     pub plugins: (usize, usize),
-    /// Bytes of journal entries that wait for their commit.
+    /// Bytes of journal entries that are not committed yet.
     pub journal_backlog: usize,
-    /// What was found interrupted when it started.
+    /// What recovery found when the hub started.
     pub recovered: Recovered,
 }
 
-/// The host of all plugins. Cheap to clone.
-#[doc(alias = "PluginHub")]
+/// The host of all plugins: it loads them and runs their methods. Cheap to clone.
+#[doc(alias = "Hub")]
 #[derive(Clone)]
-pub struct Hub {
-    pub(crate) core: Arc<Core>,
+pub struct PluginHub {
+    pub(crate) inner: Arc<HubInner>,
 }
 
-/// What every call can reach.
-pub(crate) struct Core {
+/// The state of the hub, shared by all its handles and calls.
+pub(crate) struct HubInner {
     pub(crate) config: HubConfig,
-    pub(crate) snapshot: ArcSwap<Snapshot>,
-    pub(crate) calls: Calls,
+    pub(crate) snapshot: ArcSwap<RouterSnapshot>,
+    pub(crate) call_trees: CallTrees,
     pub(crate) user_limits: UserLimits,
     pub(crate) journal: Journal,
     pub(crate) accounts: Accounts,
     pub(crate) approvals: Approvals,
     pub(crate) projects: Arc<Projects>,
     pub(crate) trust: Arc<Trust>,
-    /// The scope that shows everybody's calls and streams.
+    /// The scope `hub:admin`, which shows the calls and streams of all users.
     pub(crate) admin: Scope,
-    /// Counts journaled items.
+    /// Metric: number of journaled items.
     pub(crate) items: metrics::Counter,
     store: Store,
     pub(crate) bus: Arc<dyn EventBus>,
-    /// Whether every plugin has been activated.
+    /// Becomes true when the start has activated all plugins.
     pub(crate) activated: watch::Sender<bool>,
     pub(crate) manager: PluginManager,
     pub(crate) overrides: Arc<UserOverrides>,
@@ -116,30 +115,30 @@ pub(crate) struct Core {
     stopping: AtomicBool,
 }
 
-impl Hub {
-    /// Opens the data directory and activates the plugins: those of the program, and those that
-    /// the roster and the directories in the configuration name. The caller makes sure that no
-    /// other process uses the directory.
+impl PluginHub {
+    /// Opens the data directory and activates the plugins: those in `modules`, and those that the
+    /// roster and the plugin directories name. A plugin that fails does not fail the start. The caller
+    /// must hold a lock on the directory: two hubs must not use it at once.
     pub async fn start<M: Into<Module>>(
-        places: impl Into<Places>,
+        paths: impl Into<HubPaths>,
         config: HubConfig,
         modules: impl IntoIterator<Item = M>,
     ) -> Result<Self, StartError> {
-        let places = places.into();
-        let modules = checked(modules.into_iter().map(Into::into).collect())?;
-        let store = Store::open(&places.data, config.store.clone())?;
+        let paths = paths.into();
+        let modules = check_names(modules.into_iter().map(Into::into).collect())?;
+        let store = Store::open(&paths.data, config.store.clone())?;
         let journal = Journal::open(&store, config.journal.clone()).await?;
         let db = store.database(database::FILE, Durability::Full);
         db.migrate(database::MIGRATIONS).await?;
         let accounts = Accounts::load(db.clone()).await?;
-        let allowed = AllowedRoots::new(&config, &places);
+        let allowed = AllowedRoots::new(&config, &paths);
         let projects = Arc::new(Projects::load(db.clone(), allowed).await?);
         let trust = Arc::new(Trust::load(db.clone()).await?);
         let approvals = Approvals::load(db.clone(), journal.clone()).await?;
         let overrides = Arc::new(UserOverrides::load(db.clone()).await?);
         let bus: Arc<dyn EventBus> = Arc::new(Bus::new(journal.clone()));
         let services = Services {
-            data_dir: places.data,
+            data_dir: paths.data,
             store: store.clone(),
             bus: Arc::clone(&bus),
             history: Arc::new(History::new(journal.clone())),
@@ -148,25 +147,25 @@ impl Hub {
             global_config: Arc::new(config.global.clone()),
             config: config.clone(),
         };
-        let core = Arc::new_cyclic(|core: &Weak<Core>| {
-            let host = Arc::new(Host(core.clone()));
+        let inner = Arc::new_cyclic(|hub: &Weak<HubInner>| {
+            let host = Arc::new(Host(hub.clone()));
             let handles = Handles {
                 hooks: Arc::clone(&host) as _,
                 rules: Arc::clone(&host) as _,
                 trust: host,
-                core: core.clone(),
+                hub: hub.clone(),
             };
             let sources = Sources {
                 modules,
-                own: own_plugins(core),
+                own: own_plugins(hub),
                 loaders: config.loaders.clone(),
                 projects: Arc::clone(&projects),
                 trust: Arc::clone(&trust),
-                config_dir: places.config,
+                config_dir: paths.config,
             };
-            Core {
+            HubInner {
                 snapshot: ArcSwap::default(),
-                calls: Calls::default(),
+                call_trees: CallTrees::default(),
                 user_limits: UserLimits::new(&config.limits),
                 journal,
                 accounts,
@@ -185,62 +184,53 @@ impl Hub {
                 config,
             }
         });
-        core.manager.start(&core.snapshot).await;
-        core.activated.send_replace(true);
-        let hub = Self { core };
-        hub.keep_pruning();
-        hub.keep_watching();
+        inner.manager.start(&inner.snapshot).await;
+        inner.activated.send_replace(true);
+        let hub = Self { inner };
+        hub.spawn_pruning();
+        hub.spawn_file_watch();
         Ok(hub)
     }
 
-    /// Calls a method and waits for its result: the value of a unary method, the last data of a
+    /// Checks a request: scope, limits, method lookup, parameters. The returned call can be started
+    /// with or without a stream. Use this if the method's kind decides which; otherwise use
+    /// [`PluginHub::call`] or [`PluginHub::open`].
+    pub fn prepare(&self, request: Request) -> Result<PreparedCall, CallError> {
+        self.inner.dispatcher().prepare(request)
+    }
+
+    /// Calls a method and returns its result: the value of a unary method, the last data item of a
     /// streaming one. Dropping the future cancels the call.
     pub async fn call(&self, request: Request) -> Result<Value, CallError> {
-        let core = &self.core;
-        let project = core
-            .projects
-            .get(&request.principal, request.project.as_ref())?;
-        let admitted = core.admit(
-            &request.principal,
-            Reach::Outside,
-            project.as_deref(),
-            &request.method,
-            request.params,
-        )?;
-        let root = Arc::new(Root::unwatched(
-            StreamId::random(),
-            request.principal.user.clone(),
-        ));
-        let node = core.root_node(
-            &root,
-            &admitted.route,
-            request.principal,
-            project,
-            request.timeout,
-        );
-        run::admitted(node, admitted).await
+        self.prepare(request)?.call().await
     }
 
-    /// The principal a token stands for. The one place where that is decided; a transport only
-    /// finds the token in its request.
+    /// Starts a call and returns a stream of its items. Each item is committed to the journal before
+    /// a reader gets it. Dropping the stream cancels the call.
+    pub async fn open(&self, request: Request) -> Result<CallStream, CallError> {
+        self.prepare(request)?.open().await
+    }
+
+    /// Returns the principal of a token. A transport extracts the token from its request and decides
+    /// nothing else.
     pub fn authenticate(&self, token: &str, surface: Surface) -> Result<Principal, CallError> {
-        self.core.accounts.authenticate(token, surface)
+        self.inner.accounts.authenticate(token, surface)
     }
 
-    /// Makes sure that `file` holds a valid token of the machine's owner, readable by nobody
-    /// else, and answers with it.
+    /// Returns the token of the machine's owner in `file`. Creates the file, readable only by its
+    /// owner, if it is missing or its token is no longer valid.
     pub async fn local_token(&self, file: &Path) -> Result<String, CallError> {
-        self.core.accounts.local_token(file).await
+        self.inner.accounts.local_token(file).await
     }
 
-    /// Trades the code of a one-time link for the token of a page's session and its lifetime.
+    /// Exchanges the code of a one-time login link for a session token and its lifetime.
     pub async fn redeem_login(&self, code: &str) -> Result<(String, Duration), CallError> {
-        self.core.accounts.redeem(code).await
+        self.inner.accounts.redeem(code).await
     }
 
-    /// What there is to know about a method that can be reached from outside.
+    /// Returns the descriptor of a method that surfaces can call.
     pub fn method(&self, name: &str) -> Option<Arc<MethodDescriptor>> {
-        let snapshot = self.core.snapshot.load();
+        let snapshot = self.inner.snapshot.load();
         let route = snapshot.routes.get(name)?;
         route
             .descriptor()
@@ -249,24 +239,24 @@ impl Hub {
             .then(|| Arc::clone(route.method.descriptor()))
     }
 
-    /// What a principal may call, wherever it is: without what belongs to a project.
-    pub fn methods(&self, who: &Principal) -> Vec<Arc<MethodDescriptor>> {
-        self.core.methods(who, None)
+    /// Lists the methods that the caller may call outside a project.
+    pub fn methods(&self, caller: &Principal) -> Vec<Arc<MethodDescriptor>> {
+        self.inner.methods(caller, None)
     }
 
-    /// What a principal may call in a project, with what the project brings; wherever it is
-    /// without one.
+    /// Lists the methods that the caller may call in a project, including those of the project's own
+    /// plugins. Without a project the same as [`PluginHub::methods`].
     pub fn methods_in(
         &self,
-        who: &Principal,
+        caller: &Principal,
         project: Option<&ProjectId>,
     ) -> Vec<Arc<MethodDescriptor>> {
-        self.core.methods(who, project)
+        self.inner.methods(caller, project)
     }
 
-    /// Where every plugin is in its life.
+    /// Lists all plugins with their status.
     pub fn plugins(&self) -> Vec<PluginStatus> {
-        self.core
+        self.inner
             .snapshot
             .load()
             .plugins
@@ -275,235 +265,201 @@ impl Hub {
             .collect()
     }
 
-    /// The callbacks of the active plugins. Another set after each reload.
+    /// The hooks of the active plugins. A reload replaces the set.
     pub fn hooks(&self) -> Arc<Hooks> {
-        Arc::clone(&self.core.snapshot.load().hooks)
+        Arc::clone(&self.inner.snapshot.load().hooks)
     }
 
-    /// An active plugin.
+    /// Returns a plugin if it is active.
     pub fn plugin(&self, name: &str) -> Option<Arc<dyn Plugin>> {
-        self.core.manager.get(name)
+        self.inner.manager.get(name)
     }
 
-    /// Whether a plugin is active.
     pub fn is_active(&self, name: &str) -> bool {
-        self.core.manager.is_active(name)
+        self.inner.manager.is_active(name)
     }
 
-    /// The calls a principal may see that are running now, parents first.
-    pub fn calls(&self, who: &Principal) -> Vec<CallSummary> {
-        self.core.running(who)
+    /// Lists the running calls that the caller may see, parents before children.
+    pub fn calls(&self, caller: &Principal) -> Vec<CallSummary> {
+        self.inner.running_calls(caller)
     }
 
-    /// Stops calls and tells which they were.
+    /// Cancels calls and returns them.
     pub async fn cancel(
         &self,
-        who: &Principal,
+        caller: &Principal,
         target: &CancelTarget,
     ) -> Result<Vec<CallSummary>, CallError> {
-        self.core
-            .cancel(who, target, StreamId::random().root_call())
+        self.inner
+            .cancel(caller, target, StreamId::random().root_call())
             .await
     }
 
-    /// How the hub is.
     pub fn health(&self) -> Health {
-        self.core.health()
+        self.inner.health()
     }
 
-    /// The event bus.
     pub fn bus(&self) -> &Arc<dyn EventBus> {
-        &self.core.bus
+        &self.inner.bus
     }
 
-    /// The journal.
     pub fn journal(&self) -> &Journal {
-        &self.core.journal
+        &self.inner.journal
     }
 
-    /// Checks every database.
+    /// Checks the integrity of every database.
     pub async fn check(&self) -> Vec<DatabaseReport> {
-        self.core.store.check().await
+        self.inner.store.check().await
     }
 
-    /// Looks for damage in every database and logs what is found. Meant for the background of a
-    /// server: it reads all files.
+    /// Runs a quick integrity check of every database and logs the problems found. Reads all database
+    /// files, so run it in the background.
     pub async fn report_damage(&self) {
-        for report in self.core.store.quick_check().await {
+        for report in self.inner.store.quick_check().await {
             for problem in &report.problems {
                 tracing::error!(
                     file = report.file,
                     problem,
-                    "a database is damaged; run `dodona doctor`"
+                    "database is damaged; run `dodona doctor`"
                 );
             }
         }
     }
 
-    /// Takes no more calls, lets those that run finish until the deadline, cancels the rest,
-    /// deactivates the plugins and closes the databases.
+    /// Rejects new calls, waits up to `deadline` for running calls, cancels the rest, deactivates the
+    /// plugins and closes the databases.
     pub async fn stop(&self, deadline: Duration) {
-        let core = &self.core;
-        core.stopping.store(true, Ordering::Release);
-        core.approvals.close();
+        let hub = &self.inner;
+        hub.stopping.store(true, Ordering::Release);
+        hub.approvals.close();
         let until = Instant::now() + deadline;
-        while !core.calls.is_empty() && Instant::now() < until {
+        while !hub.call_trees.is_empty() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        for root in core.calls.all() {
-            root.stop("the server is stopping");
+        for tree in hub.call_trees.all() {
+            tree.cancel("the server is stopping");
         }
         let until = Instant::now() + Duration::from_millis(200);
-        while !core.calls.is_empty() && Instant::now() < until {
+        while !hub.call_trees.is_empty() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        core.manager.before_stop().await;
-        core.manager.deactivate_all().await;
-        if let Err(error) = core.journal.flush().await {
-            tracing::warn!(%error, "the journal's last entries could not be stored");
+        hub.manager.before_stop().await;
+        hub.manager.deactivate_all().await;
+        if let Err(error) = hub.journal.flush().await {
+            tracing::warn!(%error, "failed to store the last journal entries");
         }
-        core.store.close().await;
+        hub.store.close().await;
     }
 
-    /// Loads plugins anew when their files change, for as long as the hub lives.
-    fn keep_watching(&self) {
-        let Some(every) = self.core.config.watch else {
+    /// Starts a task that reloads plugins when their files change. It ends with the hub.
+    fn spawn_file_watch(&self) {
+        let Some(interval) = self.inner.config.watch else {
             return;
         };
-        let core = Arc::downgrade(&self.core);
+        let hub = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
-            // The first round looks at everything: what changed since the start is among it.
+            // `None` differs from any stamp, so the first round reloads what changed since the start.
             let mut last = None;
             loop {
-                tokio::time::sleep(every).await;
-                let Some(core) = core.upgrade() else { return };
-                if core.stopping.load(Ordering::Acquire) {
+                tokio::time::sleep(interval).await;
+                let Some(hub) = hub.upgrade() else { return };
+                if hub.stopping.load(Ordering::Acquire) {
                     return;
                 }
-                let now = core.manager.stamp().await;
+                let now = hub.manager.stamp().await;
                 if now != last {
-                    let reloaded = core.manager.reload_once(&core.snapshot).await;
-                    tracing::debug!(?reloaded, "the files of plugins were read anew");
-                    // What changed while they were read is found in the next round.
+                    let reloaded = hub.manager.reload_once(&hub.snapshot).await;
+                    tracing::debug!(?reloaded, "reloaded plugins");
+                    // The stamp from before the reload: changes made during it are found in the next round.
                     last = now;
                 }
             }
         });
     }
 
-    /// Removes secrets from texts that leave the server.
+    /// Removes secrets from text that leaves the server.
     pub fn redactor(&self) -> &Redactor {
-        &self.core.config.journal.redactor
+        &self.inner.config.journal.redactor
     }
 
-    /// Prunes the journal now and then, for as long as the hub lives.
-    fn keep_pruning(&self) {
-        let core = Arc::downgrade(&self.core);
+    /// Starts a task that prunes the journal. It ends with the hub.
+    fn spawn_pruning(&self) {
+        let hub = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             loop {
-                let Some((journal, retention)) = core
+                let Some((journal, retention)) = hub
                     .upgrade()
-                    .map(|core| (core.journal.clone(), core.config.retention))
+                    .map(|hub| (hub.journal.clone(), hub.config.retention))
                 else {
                     return;
                 };
                 match journal.prune(retention).await {
-                    Ok(pruned) => tracing::debug!(?pruned, "the journal was pruned"),
-                    Err(error) => tracing::warn!(%error, "the journal could not be pruned"),
+                    Ok(pruned) => tracing::debug!(?pruned, "pruned the journal"),
+                    Err(error) => tracing::warn!(%error, "failed to prune the journal"),
                 }
                 let (growth, step) = (journal.growth(), growth_step(retention.max_bytes));
                 drop(journal);
-                // An error means that the time is over.
-                let _ = tokio::time::timeout(PRUNE_EVERY, growth.reached(step)).await;
+                // An error is the timeout: prune again after the interval in any case.
+                let _ = tokio::time::timeout(PRUNE_INTERVAL, growth.reached(step)).await;
             }
         });
     }
 }
 
-/// After how much growth the journal is pruned: a sixteenth of its bound, so that it exceeds the
-/// bound by no more than that, and not so little that measuring it costs more than writing.
+/// Growth of the journal, in bytes, after which it is pruned. A sixteenth of the limit, so that the
+/// journal exceeds the limit by at most that; at least 64 KiB, because below that measuring the size costs
+/// more than writing.
 fn growth_step(max_bytes: u64) -> u64 {
     (max_bytes / 16).clamp(64 << 10, 64 << 20)
 }
 
 /// The plugins that are part of the hub.
-fn own_plugins(core: &Weak<Core>) -> Vec<Arc<dyn Plugin>> {
-    let hub = Arc::new(HubPlugin::new(core.clone()));
-    let plugins = Arc::new(PluginsPlugin::new(core.clone()));
-    vec![hub, plugins]
+fn own_plugins(hub: &Weak<HubInner>) -> Vec<Arc<dyn Plugin>> {
+    vec![
+        Arc::new(HubPlugin::new(hub.clone())),
+        Arc::new(PluginsPlugin::new(hub.clone())),
+    ]
 }
 
-/// Modules whose plugins have names, each its own; the hub's are taken.
-fn checked(modules: Vec<Module>) -> Result<Vec<Module>, StartError> {
+/// Rejects invalid and duplicate plugin names. The names of the hub's own plugins are reserved.
+fn check_names(modules: Vec<Module>) -> Result<Vec<Module>, StartError> {
     let mut taken = vec![methods::name(), plugins::name()];
     for export in modules.iter().flat_map(|module| &module.exports) {
         let name = PluginName::new(export.plugin.name())?;
         if taken.contains(&name) {
-            return Err(StartError::Twice(name));
+            return Err(StartError::DuplicateName(name));
         }
         taken.push(name);
     }
     Ok(modules)
 }
 
-impl Core {
-    pub(crate) fn refuse_when_stopping(&self, reach: Reach) -> Result<(), CallError> {
-        if reach == Reach::Outside && self.stopping.load(Ordering::Acquire) {
+impl HubInner {
+    pub(crate) fn check_not_stopping(&self) -> Result<(), CallError> {
+        if self.stopping.load(Ordering::Acquire) {
             let error = CallError::new(ErrorCode::PluginNotActive, "the server is stopping");
-            return Err(error.hint("try again when it is back"));
+            return Err(error.hint("retry when the server has restarted"));
         }
         Ok(())
     }
 
-    /// The node of a call from outside, with the shortest of the time bounds that apply.
-    pub(crate) fn root_node(
-        self: &Arc<Self>,
-        root: &Arc<Root>,
-        route: &Route,
-        principal: Arc<Principal>,
-        project: Option<Arc<Project>>,
-        timeout: Option<Duration>,
-    ) -> Arc<Node> {
-        let descriptor = route.descriptor();
-        let usual = match descriptor.kind {
-            MethodKind::Unary => self.config.unary_timeout,
-            MethodKind::Streaming => self.config.stream_timeout,
-        };
-        let bound = descriptor.timeout.unwrap_or(usual);
-        let since = Instant::now();
-        let deadline = since + timeout.map_or(bound, |asked| asked.min(bound));
-        let info = CallInfo {
-            call_id: root.stream.root_call(),
-            path: dodona_proto::PluginPath::root(&route.plugin),
-            method: Some(descriptor.name.clone()),
-            principal,
-            project,
-            deadline: Some(deadline),
-            snapshot: None,
-            cancel: root.cancel.clone(),
-        };
-        let keep_last = root.writer.is_none() && descriptor.kind == MethodKind::Streaming;
-        let (core, callable) = (Arc::clone(self), route.callable.clone());
-        Node::root(core, Arc::clone(root), info, since, keep_last, callable)
-    }
-
     pub(crate) fn methods(
         &self,
-        who: &Principal,
+        caller: &Principal,
         project: Option<&ProjectId>,
     ) -> Vec<Arc<MethodDescriptor>> {
         let snapshot = self.snapshot.load();
-        let here = snapshot
+        let available = snapshot
             .routes
             .values()
-            .filter(|route| route.is_in(project));
-        let routes = here.map(|route| route.method.descriptor());
+            .filter(|route| route.is_available_in(project));
+        let routes = available.map(|route| route.method.descriptor());
         let mut methods: Vec<_> = routes
             .filter(|method| {
                 method
                     .scope
                     .as_ref()
-                    .is_some_and(|scope| who.scopes.allow(scope))
+                    .is_some_and(|scope| caller.scopes.allow(scope))
             })
             .cloned()
             .collect();
@@ -511,15 +467,15 @@ impl Core {
         methods
     }
 
-    pub(crate) fn running(&self, who: &Principal) -> Vec<CallSummary> {
-        let roots = self
-            .calls
+    pub(crate) fn running_calls(&self, caller: &Principal) -> Vec<CallSummary> {
+        let trees = self
+            .call_trees
             .all()
             .into_iter()
-            .filter(|root| self.may_see(who, &root.user));
-        let mut calls: Vec<CallSummary> = roots
-            .flat_map(|root| root.nodes())
-            .map(|node| node.summary())
+            .filter(|tree| self.may_see(caller, &tree.user));
+        let mut calls: Vec<CallSummary> = trees
+            .flat_map(|tree| tree.running_calls())
+            .map(|call| call.summary())
             .collect();
         calls.sort_by_key(|call| call.call_id);
         calls
@@ -535,7 +491,9 @@ impl Core {
         Health {
             stopping: self.stopping.load(Ordering::Acquire),
             uptime: self.started.elapsed(),
-            calls: self.calls.all().iter().map(|root| root.nodes().len()).sum(),
+            calls: (self.call_trees.all().iter())
+                .map(|tree| tree.running_calls().len())
+                .sum(),
             plugins: (active, snapshot.plugins.len() - active),
             journal_backlog: self.journal.backlog(),
             recovered: self.journal.recovered(),

@@ -1,22 +1,22 @@
-//! The host: it activates plugins and runs their methods.
+//! The plugin hub: it loads plugins and runs their methods.
 //!
-//! Start from [`Hub`]. Every surface, and every call between plugins, goes through the one
-//! dispatcher behind [`Hub::call`] and [`Hub::open`]: authorise → limit → find → validate, and then,
-//! as a call with its place in the tree: gate → run → guard.
+//! Start reading at [`PluginHub`], then at `dispatch/mod.rs`. Every call, from a surface or from another
+//! call, goes through the dispatcher: check (scope, limits, lookup, parameters) → enter the call tree →
+//! gates (tools only) → journal (mutating methods) → execute → end with exactly one `Done`.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use dodona_hub::{Hub, HubConfig, Request, echo};
+//! use dodona_hub::{PluginHub, HubConfig, Request, echo};
 //! use dodona_proto::{Principal, Scopes, Surface, UserId};
 //! use serde_json::json;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
-//! let hub = Hub::start(folder.path(), HubConfig::default(), vec![Arc::new(echo::EchoPlugin::default())]).await?;
+//! let hub = PluginHub::start(folder.path(), HubConfig::default(), vec![Arc::new(echo::EchoPlugin::default())]).await?;
 //! let alice = Arc::new(Principal { user: UserId::new("alice")?, scopes: Scopes::all(), surface: Surface::Internal });
-//! let said = hub.call(Request::new(alice, "echo.say", json!({"text": "hello"}))).await?;
-//! assert_eq!(said, json!({"text": "hello"}));
+//! let result = hub.call(Request::new(alice, "echo.say", json!({"text": "hello"}))).await?;
+//! assert_eq!(result, json!({"text": "hello"}));
 //! hub.stop(std::time::Duration::from_secs(1)).await;
 //! # Ok(())
 //! # }
@@ -24,21 +24,22 @@
 //!
 //! # What it does not do
 //!
-//! It knows no wire and no plugin but its own, `hub`, `plugins` and `echo`; it opens no socket and
-//! prints nothing. Of what users write it reads the roster, manifests and plugins' own settings;
-//! its own settings are an argument.
+//! It opens no socket and prints nothing. It knows no plugin except its own: `hub`, `plugins`, `events`
+//! and `echo`. It reads the roster, manifests and settings of plugins; its own configuration is an
+//! argument.
 
 mod accounts;
-mod admit;
 mod approvals;
-mod attendance;
 mod bus;
+mod call;
+mod call_tree;
 mod cancel;
 mod config;
 mod database;
+mod deadline;
+mod dispatch;
 pub mod echo;
 pub mod events;
-mod gate;
 mod history;
 mod host;
 mod hub;
@@ -46,19 +47,15 @@ mod limits;
 mod manager;
 mod meter;
 mod methods;
-mod node;
+mod nested_items;
 mod overrides;
-mod pause;
 mod plugins;
 mod projects;
+mod reader_count;
 mod request;
 mod router;
-mod run;
 mod state;
 mod stream;
-mod tap;
-mod tool;
-mod tree;
 mod trust;
 mod validate;
 
@@ -71,10 +68,11 @@ pub const SCHEMAS: &[(&str, usize)] = &[
 pub use accounts::{LOCAL_USER, TokenInfo};
 pub use cancel::CancelTarget;
 pub use config::{
-    Answerers, ApprovalsConfig, CapabilityMode, HubConfig, Limit, LimitsConfig, Places,
+    ApprovalsConfig, Approvers, CapabilityMode, HubConfig, HubPaths, Limit, LimitsConfig,
 };
+pub use dispatch::PreparedCall;
 pub use dodona_store::journal::StoredItem;
-pub use hub::{Health, Hub, StartError};
+pub use hub::{Health, PluginHub, StartError};
 pub use manager::{Directory, Module};
-pub use request::{Keep, Request};
+pub use request::{Request, UnreadPolicy};
 pub use stream::{CallStream, Reader};

@@ -1,7 +1,7 @@
-//! Who may call how often and how much at once.
+//! Rate and concurrency limits.
 //!
-//! A call over a limit is refused with the time after which it is worth trying again. Nothing
-//! waits for a place, so calls that hold one while they call others cannot lock each other out.
+//! A call over a limit is rejected with a `retry_after_ms`. Calls never wait for a slot: calls that hold
+//! one while they make nested calls could otherwise deadlock each other.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::config::{Limit, LimitsConfig};
 
-/// What to suggest when too much runs at once: it depends on others, so a guess.
+/// Suggested wait when too many calls run at once. An estimate: it depends on when other calls end.
 const CONCURRENCY_RETRY: Duration = Duration::from_millis(100);
 
 /// A rate limiter: the generic cell rate algorithm on one atomic.
@@ -62,23 +62,23 @@ impl RateLimiter {
     }
 }
 
-/// One bound and what counts against it.
-pub(crate) struct Gauge {
+/// One limit and the calls counted against it.
+pub(crate) struct CallLimiter {
     rate: Option<RateLimiter>,
     concurrent: u32,
     running: AtomicU32,
 }
 
-/// A place among the calls that run. Given back when dropped.
-pub(crate) struct Place(Arc<Gauge>);
+/// One running call, counted against a limit. Freed when dropped.
+pub(crate) struct ConcurrencySlot(Arc<CallLimiter>);
 
-impl Drop for Place {
+impl Drop for ConcurrencySlot {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Gauge {
+impl CallLimiter {
     fn new(limit: Limit) -> Self {
         let rate = NonZeroU32::new(limit.per_second).map(|per_second| {
             let burst = NonZeroU32::new(limit.burst).unwrap_or(per_second);
@@ -96,82 +96,89 @@ impl Gauge {
         }
     }
 
-    fn enter(self: &Arc<Self>, whose: impl FnOnce() -> String) -> Result<Place, CallError> {
+    /// `subject` names who is limited, for the error message.
+    fn acquire(
+        self: &Arc<Self>,
+        subject: impl FnOnce() -> String,
+    ) -> Result<ConcurrencySlot, CallError> {
         if let Some(rate) = &self.rate
             && let Err(wait) = rate.check()
         {
-            return Err(refusal(
-                ErrorCode::RateLimited,
-                format!("{} calls too often", whose()),
-                wait,
-            ));
+            let message = format!("rate limit exceeded for {}", subject());
+            return Err(limit_error(ErrorCode::RateLimited, message, wait));
         }
         if self.running.fetch_add(1, Ordering::Relaxed) >= self.concurrent {
             self.running.fetch_sub(1, Ordering::Relaxed);
-            let message = format!("{} has too many calls running", whose());
-            return Err(refusal(ErrorCode::TooManyCalls, message, CONCURRENCY_RETRY));
+            let message = format!("too many running calls for {}", subject());
+            let wait = CONCURRENCY_RETRY;
+            return Err(limit_error(ErrorCode::TooManyCalls, message, wait));
         }
-        Ok(Place(Arc::clone(self)))
+        Ok(ConcurrencySlot(Arc::clone(self)))
     }
 }
 
-fn refusal(code: ErrorCode, message: String, wait: Duration) -> CallError {
+fn limit_error(code: ErrorCode, message: String, wait: Duration) -> CallError {
     let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
     CallError::new(code, message)
         .data(json!({ "retry_after_ms": millis }))
-        .hint(format!("try again in {millis} ms"))
+        .hint(format!("retry in {millis} ms"))
 }
 
-/// One gauge for each user.
-struct PerUser {
+/// One limiter for each user.
+struct UserLimiters {
     limit: Limit,
-    gauges: RwLock<HashMap<UserId, Arc<Gauge>>>,
+    limiters: RwLock<HashMap<UserId, Arc<CallLimiter>>>,
 }
 
-impl PerUser {
+impl UserLimiters {
     fn new(limit: Limit) -> Self {
         Self {
             limit,
-            gauges: RwLock::default(),
+            limiters: RwLock::default(),
         }
     }
 
-    fn gauge(&self, user: &UserId) -> Arc<Gauge> {
+    fn limiter(&self, user: &UserId) -> Arc<CallLimiter> {
         let known = self
-            .gauges
+            .limiters
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(user)
             .cloned();
         known.unwrap_or_else(|| {
-            let mut gauges = self.gauges.write().unwrap_or_else(PoisonError::into_inner);
+            let mut limiters = self
+                .limiters
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
             Arc::clone(
-                gauges
+                limiters
                     .entry(user.clone())
-                    .or_insert_with(|| Arc::new(Gauge::new(self.limit))),
+                    .or_insert_with(|| Arc::new(CallLimiter::new(self.limit))),
             )
         })
     }
 }
 
-/// The limits on calls from outside.
-pub(crate) struct UserLimits(PerUser);
+/// The limits of each user on calls from surfaces.
+pub(crate) struct UserLimits(UserLimiters);
 
 impl UserLimits {
     pub(crate) fn new(config: &LimitsConfig) -> Self {
-        Self(PerUser::new(config.user))
+        Self(UserLimiters::new(config.user))
     }
 
-    pub(crate) fn enter(&self, user: &UserId) -> Result<Place, CallError> {
-        self.0.gauge(user).enter(|| format!("user `{user}`"))
+    pub(crate) fn acquire(&self, user: &UserId) -> Result<ConcurrencySlot, CallError> {
+        self.0.limiter(user).acquire(|| format!("user `{user}`"))
     }
 }
 
-/// The limits on one plugin's methods, where there are any.
+/// The configured limits on the methods of one plugin.
 pub(crate) struct PluginLimits {
     plugin: PluginName,
-    all: Option<Arc<Gauge>>,
-    each: Option<PerUser>,
+    /// For all users together.
+    all: Option<Arc<CallLimiter>>,
+    /// For each user.
+    each: Option<UserLimiters>,
 }
 
 impl PluginLimits {
@@ -181,26 +188,26 @@ impl PluginLimits {
             all: config
                 .plugin
                 .get(plugin)
-                .map(|limit| Arc::new(Gauge::new(*limit))),
+                .map(|limit| Arc::new(CallLimiter::new(*limit))),
             each: config
                 .user_and_plugin
                 .get(plugin)
-                .map(|limit| PerUser::new(*limit)),
+                .map(|limit| UserLimiters::new(*limit)),
         }
     }
 
-    /// The user's own bound is asked first, so that one user's refusals use up nothing of what
-    /// all share.
-    pub(crate) fn enter(&self, user: &UserId) -> Result<[Option<Place>; 2], CallError> {
+    /// Checks the user's own limit first, so that rejected calls of one user do not use up the limit
+    /// that all users share.
+    pub(crate) fn acquire(&self, user: &UserId) -> Result<[Option<ConcurrencySlot>; 2], CallError> {
         let each = self.each.as_ref().map(|each| {
-            each.gauge(user)
-                .enter(|| format!("user `{user}` at plugin `{}`", self.plugin))
+            each.limiter(user)
+                .acquire(|| format!("user `{user}` at plugin `{}`", self.plugin))
         });
         let each = each.transpose()?;
         let all = self
             .all
             .as_ref()
-            .map(|all| all.enter(|| format!("plugin `{}`", self.plugin)))
+            .map(|all| all.acquire(|| format!("plugin `{}`", self.plugin)))
             .transpose()?;
         Ok([each, all])
     }
@@ -210,16 +217,16 @@ impl PluginLimits {
 mod tests {
     use super::*;
 
-    fn gauge(per_second: u32, burst: u32, concurrent: u32) -> Arc<Gauge> {
-        Arc::new(Gauge::new(Limit {
+    fn limiter(per_second: u32, burst: u32, concurrent: u32) -> Arc<CallLimiter> {
+        Arc::new(CallLimiter::new(Limit {
             per_second,
             burst,
             concurrent,
         }))
     }
 
-    fn enter(gauge: &Arc<Gauge>) -> Result<Place, CallError> {
-        gauge.enter(|| "somebody".to_owned())
+    fn acquire(limiter: &Arc<CallLimiter>) -> Result<ConcurrencySlot, CallError> {
+        limiter.acquire(|| "somebody".to_owned())
     }
 
     fn retry_after(error: &CallError) -> u64 {
@@ -230,26 +237,28 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_no_bound() {
-        let gauge = gauge(0, 0, 0);
-        let places: Vec<Place> = (0..10_000).map(|_| enter(&gauge).unwrap()).collect();
-        assert_eq!(gauge.running.load(Ordering::Relaxed), 10_000);
-        drop(places);
-        assert_eq!(gauge.running.load(Ordering::Relaxed), 0);
+    fn zero_means_unlimited() {
+        let limiter = limiter(0, 0, 0);
+        let slots: Vec<ConcurrencySlot> = (0..10_000).map(|_| acquire(&limiter).unwrap()).collect();
+        assert_eq!(limiter.running.load(Ordering::Relaxed), 10_000);
+        drop(slots);
+        assert_eq!(limiter.running.load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn a_burst_is_let_through_and_the_next_told_how_long_to_wait() {
-        let gauge = gauge(1, 3, 0);
+    fn accepts_a_burst_and_then_reports_when_to_retry() {
+        let limiter = limiter(1, 3, 0);
         for _ in 0..3 {
-            enter(&gauge).unwrap();
+            acquire(&limiter).unwrap();
         }
-        let refused = enter(&gauge).map(drop).unwrap_err();
+        let refused = acquire(&limiter).map(drop).unwrap_err();
         assert_eq!(refused.code, ErrorCode::RateLimited);
         assert!((1..=1_000).contains(&retry_after(&refused)));
         // Without a burst of its own, a second's worth is one.
-        let gauge = self::gauge(2, 0, 0);
-        assert!(enter(&gauge).is_ok() && enter(&gauge).is_ok() && enter(&gauge).is_err());
+        let limiter = self::limiter(2, 0, 0);
+        assert!(
+            acquire(&limiter).is_ok() && acquire(&limiter).is_ok() && acquire(&limiter).is_err()
+        );
     }
 
     #[test]
@@ -270,45 +279,45 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_takes_no_place_and_a_place_is_given_back() {
-        let gauge = gauge(0, 0, 2);
-        let first = enter(&gauge).unwrap();
-        let _second = enter(&gauge).unwrap();
+    fn rejected_call_takes_no_slot_and_dropped_slot_is_freed() {
+        let limiter = limiter(0, 0, 2);
+        let first = acquire(&limiter).unwrap();
+        let _second = acquire(&limiter).unwrap();
         for _ in 0..100 {
-            let refused = enter(&gauge).map(drop).unwrap_err();
+            let refused = acquire(&limiter).map(drop).unwrap_err();
             assert_eq!(refused.code, ErrorCode::TooManyCalls);
             assert_eq!(retry_after(&refused), 100);
         }
         drop(first);
-        let _third = enter(&gauge).unwrap();
-        assert!(enter(&gauge).is_err());
+        let _third = acquire(&limiter).unwrap();
+        assert!(acquire(&limiter).is_err());
     }
 
     #[test]
-    fn the_bound_holds_when_everybody_comes_at_once() {
-        let gauge = gauge(0, 0, 7);
+    fn limit_holds_for_concurrent_callers() {
+        let limiter = limiter(0, 0, 7);
         let most = AtomicU32::new(0);
         let running = AtomicU32::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..2_000 {
-                        if let Ok(place) = enter(&gauge) {
+                        if let Ok(slot) = acquire(&limiter) {
                             let now = running.fetch_add(1, Ordering::SeqCst) + 1;
                             most.fetch_max(now, Ordering::SeqCst);
                             running.fetch_sub(1, Ordering::SeqCst);
-                            drop(place);
+                            drop(slot);
                         }
                     }
                 });
             }
         });
         assert!(most.load(Ordering::SeqCst) <= 7);
-        assert_eq!(gauge.running.load(Ordering::Relaxed), 0);
+        assert_eq!(limiter.running.load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn a_plugins_refusal_gives_the_users_place_back() {
+    fn rejection_by_plugin_limit_frees_the_users_slot() {
         let plugin = PluginName::new("echo").unwrap();
         let at_once = |concurrent| Limit {
             per_second: 0,
@@ -322,12 +331,15 @@ mod tests {
         };
         let limits = PluginLimits::new(&plugin, &config);
         let (alice, bob) = (UserId::new("alice").unwrap(), UserId::new("bob").unwrap());
-        let held = limits.enter(&bob).unwrap();
+        let held = limits.acquire(&bob).unwrap();
         for _ in 0..5 {
-            let refused = limits.enter(&alice).map(drop).unwrap_err();
-            assert!(refused.message.contains("plugin `echo` has"), "{refused}");
+            let refused = limits.acquire(&alice).map(drop).unwrap_err();
+            assert!(
+                refused.message.contains("calls for plugin `echo`"),
+                "{refused}"
+            );
         }
         drop(held);
-        limits.enter(&alice).unwrap();
+        limits.acquire(&alice).unwrap();
     }
 }

@@ -1,11 +1,11 @@
-//! What is counted about calls.
+//! Metrics of calls.
 
 use std::time::Duration;
 
 use dodona_proto::{DoneStatus, MethodName};
 use metrics::{Counter, Histogram, counter, histogram};
 
-/// The counters of one method, looked up once: counting a call is an addition.
+/// The metrics of one method. They are looked up once per method, so that counting a call is an addition.
 pub(crate) struct Meter {
     endings: [Counter; 5],
     seconds: Histogram,
@@ -28,7 +28,7 @@ impl Meter {
         }
     }
 
-    pub(crate) fn ended(&self, status: DoneStatus, took: Duration) {
+    pub(crate) fn record_end(&self, status: DoneStatus, took: Duration) {
         if let Some(index) = STATUSES.iter().position(|known| *known == status) {
             self.endings[index].increment(1);
         }
@@ -36,7 +36,7 @@ impl Meter {
     }
 }
 
-/// Counts a call that was refused before it ran.
-pub(crate) fn refused(code: &dodona_proto::ErrorCode) {
+/// Counts a call that was rejected before its method ran.
+pub(crate) fn count_rejected(code: &dodona_proto::ErrorCode) {
     counter!("dodona_calls_refused_total", "code" => code.as_str().to_owned()).increment(1);
 }

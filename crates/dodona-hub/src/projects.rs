@@ -9,7 +9,7 @@ use dodona_store::{Db, DbError};
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 
-use crate::config::{HubConfig, Places};
+use crate::config::{HubConfig, HubPaths};
 
 /// Directories that show the machine and its processes instead of files: `/proc/self/environ`
 /// holds the API keys of the server.
@@ -32,8 +32,8 @@ pub(crate) struct AllowedRoots {
 }
 
 impl AllowedRoots {
-    pub(crate) fn new(config: &HubConfig, places: &Places) -> Self {
-        let home = std::iter::once(&places.data).chain(&places.config);
+    pub(crate) fn new(config: &HubConfig, paths: &HubPaths) -> Self {
+        let home = std::iter::once(&paths.data).chain(&paths.config);
         let refused = home.chain(&config.private).map(|path| canonical(path));
         Self {
             shared: config.project_roots.clone(),

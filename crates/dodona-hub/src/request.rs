@@ -1,4 +1,4 @@
-//! A call from outside.
+//! A call as a surface sends it to the hub.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,35 +7,35 @@ use dodona_plugin::Params;
 use dodona_proto::{Principal, ProjectId};
 use serde_json::Value;
 
-/// A call from outside, as every surface hands it to the hub.
+/// A call from a surface.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Who is asking.
+    /// The caller.
     pub principal: Arc<Principal>,
-    /// About which project.
+    /// The project the call is about. The caller must be a member of it.
     pub project: Option<ProjectId>,
-    /// What to call.
+    /// The method's name, such as `echo.say`.
     pub method: String,
-    /// With what.
+    /// The method's parameters.
     pub params: Params,
-    /// How long it may take, if shorter than the method's own bound.
+    /// Shortens the timeout of the method; it cannot extend it.
     pub timeout: Option<Duration>,
-    /// What becomes of a stream that nobody reads.
-    pub keep: Keep,
+    /// What happens to a stream without readers. Only for [`crate::PluginHub::open`].
+    pub when_unread: UnreadPolicy,
 }
 
-/// What becomes of a stream that nobody reads.
+/// What happens to a stream without readers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Keep {
-    /// It is cancelled after the hub's grace time.
+pub enum UnreadPolicy {
+    /// The call is cancelled when there was no reader for the hub's `stream_grace`.
     #[default]
-    Grace,
-    /// It runs to its end.
-    Detached,
+    CancelAfterGrace,
+    /// The call runs to its end.
+    RunToEnd,
 }
 
 impl Request {
-    /// A request with parameters that are not to be trusted.
+    /// A request with untrusted parameters. They are validated against the method's schema.
     pub fn new(principal: Arc<Principal>, method: impl Into<String>, params: Value) -> Self {
         Self {
             principal,
@@ -43,11 +43,11 @@ impl Request {
             method: method.into(),
             params: Params::foreign(params),
             timeout: None,
-            keep: Keep::default(),
+            when_unread: UnreadPolicy::default(),
         }
     }
 
-    /// The same from typed code in this process, whose parameters need no check.
+    /// A request from typed code in this process. Its parameters are not validated.
     pub fn from_code(principal: Arc<Principal>, method: impl Into<String>, params: Value) -> Self {
         Self {
             params: Params::code(params),

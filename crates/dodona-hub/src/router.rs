@@ -1,4 +1,4 @@
-//! What can be called right now.
+//! The installed methods, as an immutable snapshot.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -25,16 +25,16 @@ pub(crate) struct Route {
     pub(crate) result_type: Arc<str>,
     pub(crate) limits: Arc<PluginLimits>,
     pub(crate) meter: Meter,
-    /// The only project in which it is there; `None` is everywhere.
+    /// The project whose calls may use the method; `None` means all calls.
     pub(crate) project: Option<ProjectId>,
-    /// The plugins that its calls may call; `None` is any.
+    /// The plugins that the method may call; `None` means any.
     pub(crate) callable: Option<Arc<BTreeSet<PluginName>>>,
-    /// Kept for as long as somebody runs the method, or may begin to.
+    /// Held while a snapshot or a running call can use the method.
     pub(crate) _lease: Arc<Lease>,
 }
 
-/// What all routes of one activation share. When the last of them is gone, the plugin can be let
-/// go.
+/// Shared by all routes of one activation of a plugin. When the last route is dropped, no call runs in
+/// the plugin any more and it can be deactivated.
 #[derive(Default)]
 pub(crate) struct Lease {
     pub(crate) unused: CancellationToken,
@@ -47,8 +47,8 @@ impl Drop for Lease {
 }
 
 impl Route {
-    /// Whether it is there for calls about a project.
-    pub(crate) fn is_in(&self, project: Option<&ProjectId>) -> bool {
+    /// Whether calls about the project, or about none, may use the method.
+    pub(crate) fn is_available_in(&self, project: Option<&ProjectId>) -> bool {
         self.project.is_none() || self.project.as_ref() == project
     }
 
@@ -57,20 +57,20 @@ impl Route {
     }
 }
 
-/// An immutable picture of what is installed. Replaced whole when that changes; a call that
-/// began on an older picture ends on it.
+/// What is installed: methods, hooks and plugin states. Replaced as a whole when plugins change. A
+/// running call keeps the route it started with.
 #[derive(Default)]
-pub(crate) struct Snapshot {
+pub(crate) struct RouterSnapshot {
     pub(crate) routes: HashMap<MethodName, Arc<Route>>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) plugins: BTreeMap<PluginName, PluginStatus>,
-    /// Why no tool runs: a plugin that must always be active is not.
-    pub(crate) ungoverned: Option<String>,
+    /// Set while a plugin that enforces rules is not active. No tool runs then.
+    pub(crate) tools_disabled_reason: Option<String>,
 }
 
-impl Snapshot {
-    /// Why a method cannot be found, and what may have been meant.
-    pub(crate) fn missing(&self, method: &str) -> CallError {
+impl RouterSnapshot {
+    /// The error for an unknown method, with the nearest name or the state of its plugin.
+    pub(crate) fn method_not_found(&self, method: &str) -> CallError {
         let name = match MethodName::new(method) {
             Ok(name) => name,
             Err(error) => {
@@ -94,7 +94,7 @@ impl Snapshot {
         };
         CallError::new(
             ErrorCode::MethodNotFound,
-            format!("there is no method `{name}`"),
+            format!("method `{name}` not found"),
         )
         .hint(hint)
     }
@@ -109,4 +109,4 @@ impl Snapshot {
     }
 }
 
-const LIST_METHODS: &str = "run `dodona methods` to see what there is";
+const LIST_METHODS: &str = "run `dodona methods` to list all methods";

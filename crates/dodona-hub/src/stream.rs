@@ -1,228 +1,157 @@
-//! Calls whose items are watched.
+//! Streams of items, and reading them.
 
 use std::sync::Arc;
 
-use dodona_proto::{CallError, ErrorCode, Item, Principal, StreamId};
-use dodona_store::journal::{StoredItem, StreamHead, StreamReader};
-use jiff::Timestamp;
+use dodona_proto::{CallError, ErrorCode, HubStreamItem, Principal, StreamId, UserId};
+use dodona_store::journal::{StoredItem, StreamReader};
 
-use crate::admit::{Admitted, Reach};
-use crate::attendance::{Attendance, Attendant};
-use crate::hub::{Core, Hub};
-use crate::request::Request;
-use crate::run::{self, Guard};
-use crate::tree::Root;
+use crate::call_tree::CallTree;
+use crate::dispatch::CALLER_GONE;
+use crate::hub::{HubInner, PluginHub};
+use crate::reader_count::{ReaderCount, ReaderGuard};
 
-impl Hub {
-    /// Starts a call and hands out its items. They are journaled, and committed before they are
-    /// handed out.
-    pub async fn open(&self, request: Request) -> Result<CallStream, CallError> {
-        let core = &self.core;
-        let project = core
-            .projects
-            .get(&request.principal, request.project.as_ref())?;
-        let admitted = core.admit(
-            &request.principal,
-            Reach::Outside,
-            project.as_deref(),
-            &request.method,
-            request.params,
-        )?;
-        let descriptor = admitted.route.descriptor();
-        let stream = StreamId::random();
-        let head = StreamHead {
-            stream,
-            user: request.principal.user.clone(),
-            project: project.as_ref().map(|project| project.id.clone()),
-            surface: request.principal.surface,
-            method: descriptor.name.clone(),
-            params: admitted.params.clone(),
-            began: Timestamp::now(),
-        };
-        let (writer, begun) = core.journal.begin_stream(head).await?;
-        let reader = writer.reader(0);
-        let attendance = Attendance::new(request.keep);
-        let attendant = attendance.attend();
-        let root = Arc::new(Root::watched(
-            stream,
-            request.principal.user.clone(),
-            writer,
-            attendance,
-        ));
-        let node = core.root_node(
-            &root,
-            &admitted.route,
-            request.principal,
-            project,
-            request.timeout,
-        );
-        // Entered here, so that whoever knows the stream's id can attach and cancel from now on.
-        let guard = Guard::enter(node)?;
-        tokio::spawn(drive(guard, admitted));
-        let reader = Reader {
-            stream,
-            reader,
-            attendant: Some(attendant),
-        };
-        let opened = CallStream {
-            reader,
-            cancel: CancelOnDrop(Some(root)),
-        };
-        // The call is at work meanwhile. Nobody knows its id before it would be known after a crash.
-        begun.committed().await?;
-        Ok(opened)
-    }
-
-    /// Reads a stream, running or finished, from after item `after`. Somebody else's is not
-    /// found.
+impl PluginHub {
+    /// Reads a running or finished stream, starting with the item after number `after`. A stream of
+    /// another user is reported as not found, unless the caller has the scope `hub:admin`.
     pub async fn attach(
         &self,
-        who: &Principal,
+        caller: &Principal,
         stream: StreamId,
         after: u64,
     ) -> Result<Reader, CallError> {
-        // Before the journal is asked, so that a stream does not run out of readers meanwhile.
-        let attendant = self
-            .core
-            .calls
+        // Counted before the journal is read, so that the stream is not cancelled meanwhile.
+        let guard = self
+            .inner
+            .call_trees
             .get(stream)
-            .and_then(|root| root.attendance.as_ref().map(Attendance::attend));
-        let found = match self.core.journal.head(stream).await? {
-            Some((head, _)) if self.core.may_see(who, &head.user) => {
-                self.core.journal.reader(stream, after).await?
+            .and_then(|tree| tree.readers.as_ref().map(ReaderCount::add_reader));
+        let found = match self.inner.journal.head(stream).await? {
+            Some((head, _)) if self.inner.may_see(caller, &head.user) => {
+                self.inner.journal.reader(stream, after).await?
             }
             _ => None,
         };
         match found {
-            Some(reader) => Ok(Reader {
-                stream,
-                reader,
-                attendant,
-            }),
+            Some(reader) => Ok(Reader::new(stream, reader, guard)),
             None => Err(CallError::new(
                 ErrorCode::NotFound,
-                format!("there is no stream `{stream}`"),
+                format!("stream `{stream}` not found"),
             )),
         }
     }
-}
-
-/// Runs a streaming root to its end, or until nobody has read it for too long.
-async fn drive(guard: Guard, admitted: Admitted) {
-    let root = Arc::clone(&guard.node().root);
-    let grace = guard.node().core.config.stream_grace;
-    let mut run = std::pin::pin!(run::entered(guard, admitted));
-    if let Some(attendance) = &root.attendance {
-        tokio::select! {
-            biased;
-            _ = &mut run => return,
-            () = attendance.abandoned(grace) => root.stop("nobody was reading"),
-        }
-    }
-    // The outcome is in the stream.
-    let _ = run.await;
 }
 
 /// The reading end of a stream.
 pub struct Reader {
     stream: StreamId,
     reader: StreamReader,
-    attendant: Option<Attendant>,
+    /// `None` for a finished stream.
+    guard: Option<ReaderGuard>,
 }
 
 impl Reader {
-    /// Which stream.
+    pub(crate) fn new(stream: StreamId, reader: StreamReader, guard: Option<ReaderGuard>) -> Self {
+        Self {
+            stream,
+            reader,
+            guard,
+        }
+    }
+
+    /// The id of the stream.
     pub fn stream(&self) -> StreamId {
         self.stream
     }
 
-    /// Whether the stream was still being written when it was attached to.
+    /// Whether the stream was still running when the reader was created.
     pub fn is_live(&self) -> bool {
         self.reader.is_live()
     }
 
-    /// The next items, at least one, in the form they are stored and sent; `None` after the
-    /// terminal. Safe to drop and call again.
+    /// Waits for the next items and returns at least one; `None` after the last `Done`. Cancel safe:
+    /// no item is lost when the future is dropped.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, CallError> {
         let items = self.reader.next().await?;
         if items.is_none() {
-            self.attendant = None;
+            self.guard = None;
         }
         Ok(items)
     }
 }
 
-/// A call that was opened here, and its items. Dropping it cancels the call.
+/// A running call and its items. Dropping it cancels the call.
 pub struct CallStream {
     reader: Reader,
     cancel: CancelOnDrop,
 }
 
-/// Cancels a root call when dropped, unless that was called off.
-struct CancelOnDrop(Option<Arc<Root>>);
+/// Cancels a call tree when dropped, unless it was set to `None`.
+struct CancelOnDrop(Option<Arc<CallTree>>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        if let Some(root) = self.0.take() {
-            root.stop("nobody waits for the result any more");
+        if let Some(tree) = self.0.take() {
+            tree.cancel(CALLER_GONE);
         }
     }
 }
 
 impl CallStream {
-    /// Which stream.
+    pub(crate) fn new(reader: Reader, tree: Arc<CallTree>) -> Self {
+        Self {
+            reader,
+            cancel: CancelOnDrop(Some(tree)),
+        }
+    }
+
+    /// The id of the stream.
     pub fn stream(&self) -> StreamId {
         self.reader.stream
     }
 
-    /// As [`Reader::next`].
+    /// See [`Reader::next`].
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, CallError> {
         self.reader.next().await
     }
 
-    /// Every item to the end, parsed. For short streams.
-    pub async fn collect(mut self) -> Result<Vec<Item>, CallError> {
+    /// Reads all items to the end and parses them. Holds them in memory, so use it for short streams.
+    pub async fn collect(mut self) -> Result<Vec<HubStreamItem>, CallError> {
         let mut all = Vec::new();
         while let Some(items) = self.next().await? {
             for item in items {
                 let item = item.to_item();
                 all.push(item.map_err(|error| {
-                    CallError::new(ErrorCode::Internal, "a stored item cannot be read").log(error)
+                    CallError::new(ErrorCode::Internal, "failed to parse a stored item").log(error)
                 })?);
             }
         }
         Ok(all)
     }
 
-    /// The reading end alone. Dropping that does not cancel the call: it goes on for the hub's
-    /// grace time, in which a reader may attach.
+    /// Returns the reader alone. Dropping the reader does not cancel the call: it continues for the
+    /// hub's `stream_grace`, in which another reader may attach.
     pub fn into_reader(mut self) -> Reader {
         self.cancel.0 = None;
         self.reader
     }
 
-    /// Lets the call run to its end whether anybody reads it or not.
+    /// Lets the call run to its end, with or without readers.
     pub fn detach(self) -> Reader {
-        if let Some(attendance) = self
-            .cancel
-            .0
-            .as_ref()
-            .and_then(|root| root.attendance.as_ref())
-        {
-            attendance.detach();
+        if let Some(readers) = (self.cancel.0.as_ref()).and_then(|tree| tree.readers.as_ref()) {
+            readers.detach();
         }
         self.into_reader()
     }
 }
 
-impl Core {
-    /// Whose things a user may see: only their own, or everybody's (`None`).
-    pub(crate) fn owner_filter<'a>(&self, who: &'a Principal) -> Option<&'a dodona_proto::UserId> {
-        (!who.scopes.allow(&self.admin)).then_some(&who.user)
+impl HubInner {
+    /// The user whose calls and streams the caller may see; `None` means those of all users.
+    pub(crate) fn owner_filter<'a>(&self, caller: &'a Principal) -> Option<&'a UserId> {
+        (!caller.scopes.allow(&self.admin)).then_some(&caller.user)
     }
 
-    /// Whether a user may see what is another's.
-    pub(crate) fn may_see(&self, who: &Principal, owner: &dodona_proto::UserId) -> bool {
-        who.user == *owner || who.scopes.allow(&self.admin)
+    /// Whether the caller may see what belongs to `owner`.
+    pub(crate) fn may_see(&self, caller: &Principal, owner: &UserId) -> bool {
+        caller.user == *owner || caller.scopes.allow(&self.admin)
     }
 }

@@ -1,4 +1,4 @@
-//! Checking parameters that come from outside.
+//! Validation of untrusted parameters.
 
 use dodona_plugin::reading::nearest;
 use dodona_proto::{CallError, ErrorCode};
@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 
 use crate::config::LimitsConfig;
 
-/// How many problems one answer names.
-const MOST: usize = 5;
+/// How many problems one error reports.
+const MAX_PROBLEMS: usize = 5;
 
-/// The longest that the text of one problem may be.
-const LONGEST: usize = 200;
+/// Maximum length of the text of one problem.
+const MAX_PROBLEM_LEN: usize = 200;
 
-/// Refuses parameters that are too large, too deep or do not fit the schema. All problems are
-/// told at once, each with its field.
-pub(crate) fn check(
+/// Rejects parameters that are too large, nested too deeply or do not match the schema. The error
+/// reports up to five problems at once, each with its field.
+pub(crate) fn check_params(
     params: &Value,
     schema: &Value,
     validator: &Validator,
     limits: &LimitsConfig,
 ) -> Result<(), CallError> {
-    bounded(params, limits)?;
+    check_size(params, limits)?;
     if validator.is_valid(params) {
         return Ok(());
     }
     let problems: Vec<(String, String)> = validator
-        .violations(params, MOST)
+        .violations(params, MAX_PROBLEMS)
         .iter()
-        .map(|violation| (field(violation), problem(violation)))
+        .map(|violation| (field_path(violation), describe(violation)))
         .collect();
-    let said: Vec<String> = problems
+    let texts: Vec<String> = problems
         .iter()
         .map(|(field, problem)| {
             if field.is_empty() {
@@ -46,32 +46,32 @@ pub(crate) fn check(
         .collect();
     let error = CallError::new(
         ErrorCode::InvalidParams,
-        format!("the parameters do not fit: {}", said.join("; ")),
+        format!("invalid parameters: {}", texts.join("; ")),
     );
     Err(error
         .data(json!({ "problems": data }))
         .hint(hint(params, schema)))
 }
 
-/// What is wrong. A value that is too long to be shown is left out, not what was expected of it.
-fn problem(violation: &Violation) -> String {
+/// The text of a problem. A long value is left out, so that the expectation stays readable.
+fn describe(violation: &Violation) -> String {
     let whole = violation.to_string();
-    if whole.len() <= LONGEST {
+    if whole.len() <= MAX_PROBLEM_LEN {
         return whole;
     }
     let masked = violation.without_value();
-    match masked.char_indices().nth(LONGEST) {
+    match masked.char_indices().nth(MAX_PROBLEM_LEN) {
         Some((end, _)) => format!("{}…", &masked[..end]),
         None => masked,
     }
 }
 
-/// The field an error is about, dotted as people write it.
-fn field(violation: &Violation) -> String {
+/// The path of the invalid field, with dots.
+fn field_path(violation: &Violation) -> String {
     violation.path.trim_start_matches('/').replace('/', ".")
 }
 
-/// The next thing to try: the field that a misspelt one meant, or the list of all.
+/// Suggests the field that a misspelt one meant, or lists all fields.
 fn hint(params: &Value, schema: &Value) -> String {
     let known: Vec<&String> = schema["properties"]
         .as_object()
@@ -108,14 +108,14 @@ fn hint(params: &Value, schema: &Value) -> String {
     }
 }
 
-/// Walks the value without recursion, so that its depth cannot hurt us either.
-fn bounded(params: &Value, limits: &LimitsConfig) -> Result<(), CallError> {
+/// Walks the value without recursion, because a deeply nested value must not overflow the stack.
+fn check_size(params: &Value, limits: &LimitsConfig) -> Result<(), CallError> {
     let mut bytes = 0_usize;
     let mut open: Vec<(&Value, usize)> = vec![(params, 1)];
     while let Some((value, depth)) = open.pop() {
         if depth > limits.params_depth {
             let message = format!(
-                "the parameters nest deeper than {} levels",
+                "the parameters are nested more than {} levels deep",
                 limits.params_depth
             );
             return Err(CallError::new(ErrorCode::TooDeep, message));
@@ -149,11 +149,11 @@ mod tests {
 
     fn refused(schema: &Value, params: &Value) -> CallError {
         let validator = Validator::new(schema).unwrap();
-        check(params, schema, &validator, &LimitsConfig::default()).unwrap_err()
+        check_params(params, schema, &validator, &LimitsConfig::default()).unwrap_err()
     }
 
     #[test]
-    fn several_problems_are_told_at_once_and_not_more_than_a_few() {
+    fn reports_up_to_five_problems_at_once() {
         let schema = json!({
             "type": "object",
             "properties": {"list": {"type": "array", "items": {"type": "integer"}}},
@@ -166,33 +166,33 @@ mod tests {
             .as_array()
             .unwrap()
             .clone();
-        assert_eq!(problems.len(), MOST);
+        assert_eq!(problems.len(), MAX_PROBLEMS);
         assert_eq!(problems[1]["field"], "list.1");
         assert_eq!(problems[1]["problem"], "\"b\" is not of type \"integer\"");
     }
 
     #[test]
-    fn a_long_value_is_left_out_and_what_was_expected_stays() {
+    fn leaves_out_long_values_and_keeps_the_expectation() {
         let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
         let error = refused(&schema, &json!({"n": "ü".repeat(10_000)}));
         assert_eq!(
             error.message,
-            "the parameters do not fit: `n`: value is not of type \"integer\""
+            "invalid parameters: `n`: value is not of type \"integer\""
         );
-        // Where what was expected is long itself, it is cut at a character.
+        // A long expectation is truncated at a character boundary.
         let schema = json!({"type": "object", "properties": {"n": {"enum": ["ü".repeat(10_000)]}}});
         let error = refused(&schema, &json!({"n": 1}));
         assert!(error.message.ends_with('…') && error.message.len() < 1_000);
     }
 
     #[test]
-    fn bytes_are_counted_as_they_would_be_written() {
+    fn counts_bytes_as_written() {
         let limits = LimitsConfig {
             params_bytes: 1_000,
             params_depth: 4,
             ..LimitsConfig::default()
         };
-        let code = |params: Value| bounded(&params, &limits).map_err(|error| error.code);
+        let code = |params: Value| check_size(&params, &limits).map_err(|error| error.code);
         assert_eq!(code(json!({"v": "x".repeat(900)})), Ok(()));
         assert_eq!(
             code(json!({"v": "x".repeat(1_000)})),

@@ -25,6 +25,8 @@
 //! No policy and no transport: the macro emits data and closures, and everything that happens
 //! around a call is ordinary code in the hub.
 
+#![warn(missing_docs)]
+
 mod args;
 mod expand;
 mod signature;

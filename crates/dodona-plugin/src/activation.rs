@@ -218,7 +218,7 @@ pub trait HookHost: Send + Sync {
 
     /// Does what effects ask for, but for notifications: those come back, with the name of whoever
     /// wants them. One that cannot be done is logged and keeps nothing else from being done.
-    fn carry_out<'a>(
+    fn apply_effects<'a>(
         &'a self,
         behalf: Behalf<'a>,
         effects: Vec<PluginEffect>,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_proto::{
-    CallError, CallId, ErrorCode, Item, ItemBody, MethodDescriptor, MethodName, Notification,
-    PluginName, PluginPath, Principal, Project, QuerySnapshot, Surface,
+    CallError, CallId, ErrorCode, HubStreamItem, ItemBody, MethodDescriptor, MethodName,
+    Notification, PluginName, PluginPath, Principal, Project, QuerySnapshot, Surface,
 };
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The items of a nested call. Dropping it cancels that call.
-pub type ItemStream = Pin<Box<dyn Stream<Item = Item> + Send>>;
+pub type ItemStream = Pin<Box<dyn Stream<Item = HubStreamItem> + Send>>;
 
 /// Work under a name of its own, see [`CallCtx::scope`].
 pub type ScopeWork<'a> =

@@ -50,6 +50,8 @@
 //! No policy: scopes, limits, validation, cancellation and terminals are the hub's. A plugin
 //! never holds the hub; what it may use comes with the call.
 
+#![warn(missing_docs)]
+
 pub mod activation;
 mod call;
 mod capability;

@@ -192,7 +192,7 @@ fn decode<P: DeserializeOwned>(params: Value) -> Result<P, CallError> {
     serde_json::from_value(params).map_err(|error| {
         CallError::new(
             ErrorCode::InvalidParams,
-            format!("the parameters do not fit: {error}"),
+            format!("invalid parameters: {error}"),
         )
     })
 }

@@ -12,9 +12,9 @@ use crate::{CallId, ErrorCode, PluginPath};
 ///
 /// The fields of the body tell its kind; transports that have a place for it (the `event:` of
 /// SSE) name the kind there too.
-#[doc(alias("HubStreamItem", "TrackedStreamItem", "PluginStreamItem"))]
+#[doc(alias("Item", "TrackedStreamItem", "PluginStreamItem"))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Item {
+pub struct HubStreamItem {
     /// The call that emitted it.
     pub call_id: CallId,
     /// Its place in the stream of the root call, from 1 and without a hole.

@@ -1,13 +1,13 @@
 //! The words of Dodona that cross a crate or a wire.
 //!
-//! Start from [`Item`] (what a call emits), [`MethodDescriptor`] (what can be called),
+//! Start from [`HubStreamItem`] (what a call emits), [`MethodDescriptor`] (what can be called),
 //! [`CallId`] and [`PluginPath`] (who is calling) and [`CallError`] (how it went wrong).
 //!
 //! ```
-//! use dodona_proto::{DoneStatus, Item, ItemBody, PluginName, PluginPath, StreamId};
+//! use dodona_proto::{DoneStatus, HubStreamItem, ItemBody, PluginName, PluginPath, StreamId};
 //!
 //! let stream = StreamId::random();
-//! let item = Item {
+//! let item = HubStreamItem {
 //!     call_id: stream.root_call(),
 //!     seq: 1,
 //!     plugin_path: PluginPath::root(&PluginName::new("echo")?),
@@ -21,6 +21,8 @@
 //!
 //! No I/O, no clock, no runtime: a type that is used by one crate alone, or a function that
 //! decides something, belongs elsewhere.
+
+#![warn(missing_docs)]
 
 mod approval;
 mod call_id;
@@ -52,7 +54,7 @@ pub use effect::{Category, DeliverAt, Effect, NOTICES, Notification, PluginEffec
 pub use error::{CallError, ErrorCode, ExitKind};
 pub use event::{Event, Severity};
 pub use hook::{HookKind, HookPoint};
-pub use item::{DoneStatus, Item, ItemBody, ItemKind};
+pub use item::{DoneStatus, HubStreamItem, ItemBody, ItemKind};
 pub use message::{Message, ToolCall};
 pub use name::{MethodName, NameError, PluginName};
 pub use path::{PathError, PluginPath};

@@ -9,7 +9,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -21,7 +21,7 @@ use crate::{guard, http, login, mcp, page, sse, ws};
 
 /// What every request can reach.
 pub(crate) struct App {
-    pub(crate) hub: Hub,
+    pub(crate) hub: PluginHub,
     pub(crate) options: ServerOptions,
     pub(crate) mounts: Mounts,
     pub(crate) mcp: mcp::Mcp,
@@ -31,7 +31,7 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(
-        hub: Hub,
+        hub: PluginHub,
         options: ServerOptions,
         mounts: Mounts,
         port: u16,

@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use axum::response::Response;
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use dodona_proto::{CallError, ErrorCode, Principal, ProjectId, Surface};
 use tokio::time::Instant;
 
@@ -71,7 +71,7 @@ impl Caller {
     }
 
     /// Asks the hub again: a token may have expired or been revoked since.
-    pub(crate) fn renew(&mut self, hub: &Hub) -> Result<(), CallError> {
+    pub(crate) fn renew(&mut self, hub: &PluginHub) -> Result<(), CallError> {
         let principal = hub.authenticate(&self.credential.token, self.credential.surface)?;
         self.asked_at = Some(Instant::now());
         if principal != *self.principal {
@@ -81,7 +81,7 @@ impl Caller {
     }
 
     /// The same, for those who send all the time.
-    pub(crate) fn renew_if_old(&mut self, hub: &Hub) -> Result<(), CallError> {
+    pub(crate) fn renew_if_old(&mut self, hub: &PluginHub) -> Result<(), CallError> {
         let asked_at = *self.asked_at.get_or_insert_with(Instant::now);
         match asked_at.elapsed() > RENEW {
             true => self.renew(hub),

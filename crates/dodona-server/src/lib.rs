@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use dodona_hub::{Hub, HubConfig, echo};
+//! use dodona_hub::{PluginHub, HubConfig, echo};
 //! use dodona_server::{ServerOptions, client::Client, serve};
 //! use serde_json::json;
 //! use tokio_util::sync::CancellationToken;
@@ -13,7 +13,7 @@
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let home = tempfile::tempdir()?;
-//! let hub = Hub::start(home.path(), HubConfig::default(), vec![Arc::new(echo::EchoPlugin::default())]).await?;
+//! let hub = PluginHub::start(home.path(), HubConfig::default(), vec![Arc::new(echo::EchoPlugin::default())]).await?;
 //! let token = hub.local_token(&home.path().join("token")).await?;
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 //! let url = format!("http://{}", listener.local_addr()?);
@@ -36,6 +36,7 @@
 
 mod app;
 mod auth;
+#[warn(missing_docs)]
 pub mod client;
 mod guard;
 mod http;

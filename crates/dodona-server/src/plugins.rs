@@ -8,7 +8,7 @@ use axum::extract::{Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::hooks::point::DaemonServerRegister;
 use dodona_proto::hook::{RouteTable, ServerRoute};
@@ -55,12 +55,12 @@ enum Refusal {
 
 impl Mounts {
     /// Asks the plugins which routes they want.
-    pub(crate) async fn gather(hub: &Hub) -> Self {
+    pub(crate) async fn gather(hub: &PluginHub) -> Self {
         Self(Mutex::new(Arc::new(Table::gather(hub).await)))
     }
 
     /// The method at a path.
-    async fn find(&self, hub: &Hub, path: &str) -> Option<MethodName> {
+    async fn find(&self, hub: &PluginHub, path: &str) -> Option<MethodName> {
         let mut table = self.0.lock().await;
         if !Arc::ptr_eq(&table.asked, &hub.hooks()) {
             *table = Arc::new(Table::gather(hub).await);
@@ -70,7 +70,7 @@ impl Mounts {
 }
 
 impl Table {
-    async fn gather(hub: &Hub) -> Self {
+    async fn gather(hub: &PluginHub) -> Self {
         let asked = hub.hooks();
         let fired = asked.fire::<DaemonServerRegister>(RouteTable::default());
         let fired = fired.await;
@@ -89,7 +89,7 @@ impl Table {
 }
 
 fn mount(
-    hub: &Hub,
+    hub: &PluginHub,
     routes: &mut BTreeMap<String, MethodName>,
     plugin: &PluginName,
     route: &ServerRoute,
@@ -159,7 +159,7 @@ pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Res
 }
 
 /// What would be allowed instead. A link that somebody follows must not change anything.
-fn not_allowed(hub: &Hub, verb: &Method, method: &MethodName) -> Option<&'static str> {
+fn not_allowed(hub: &PluginHub, verb: &Method, method: &MethodName) -> Option<&'static str> {
     let descriptor = hub.method(method.as_str());
     let reads = descriptor.is_none_or(|descriptor| descriptor.mutation == Mutation::Reads);
     match *verb {

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -27,7 +27,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// stops the hub.
 pub async fn serve(
     listener: TcpListener,
-    hub: Hub,
+    hub: PluginHub,
     options: ServerOptions,
     shutdown: CancellationToken,
 ) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use metrics::{
     Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
@@ -40,7 +40,7 @@ impl Metrics {
     }
 
     /// Returns the text of `/metrics`. Gauges that describe the hub are read now.
-    pub(crate) fn render(&self, hub: &Hub) -> String {
+    pub(crate) fn render(&self, hub: &PluginHub) -> String {
         let health = hub.health();
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
         let gauge = |name: &'static str, value: usize| metrics::gauge!(name).set(value as f64);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use axum::response::sse::{Event, Sse};
-use dodona_hub::{Hub, Limit};
+use dodona_hub::{Limit, PluginHub};
 use dodona_server::{ServerOptions, serve};
 use dodona_testkit::TestHub;
 use dodona_testkit::measure::{self, Figure, Row, nanos_each, side_by_side};
@@ -269,7 +269,7 @@ impl Wire {
 }
 
 async fn start_ours(home: &TestHub) -> Result<(SocketAddr, String)> {
-    let hub = Hub::clone(home);
+    let hub = PluginHub::clone(home);
     let token = hub.local_token(&home.home().join("token")).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

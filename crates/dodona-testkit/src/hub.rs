@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_hub::echo::EchoPlugin;
-use dodona_hub::{CallStream, Hub, HubConfig, Limit, Places, Request, StartError};
+use dodona_hub::{CallStream, HubConfig, HubPaths, Limit, PluginHub, Request, StartError};
 use dodona_plugin::Plugin;
 use dodona_proto::{CallError, Principal, Scopes, Surface, UserId};
 use serde_json::Value;
@@ -89,11 +89,11 @@ impl HubBuilder {
 
     async fn start_in(self, home: PathBuf, temp: Option<TempDir>) -> Result<TestHub, StartError> {
         let plugins = self.plugins.iter().map(|make| make());
-        let places = Places {
+        let paths = HubPaths {
             data: data_dir(&home),
             config: Some(config_dir(&home)),
         };
-        let hub = Hub::start(places, self.config.clone(), plugins).await?;
+        let hub = PluginHub::start(paths, self.config.clone(), plugins).await?;
         Ok(TestHub {
             hub,
             home,
@@ -111,9 +111,9 @@ fn config_dir(home: &Path) -> PathBuf {
     home.join("config")
 }
 
-/// A hub with the plugin `echo` and without limits on users. Derefs to [`Hub`].
+/// A hub with the plugin `echo` and without limits on users. Derefs to [`PluginHub`].
 pub struct TestHub {
-    hub: Hub,
+    hub: PluginHub,
     home: PathBuf,
     temp: Option<TempDir>,
     builder: HubBuilder,
@@ -189,9 +189,9 @@ impl TestHub {
 }
 
 impl Deref for TestHub {
-    type Target = Hub;
+    type Target = PluginHub;
 
-    fn deref(&self) -> &Hub {
+    fn deref(&self) -> &PluginHub {
         &self.hub
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dodona_proto::{CallId, Item, ItemBody};
+use dodona_proto::{CallId, HubStreamItem, ItemBody};
 use dodona_store::journal::StoredItem;
 
 /// Panics unless the items of a finished stream are numbered from 1 without a hole, every call
@@ -13,18 +13,18 @@ use dodona_store::journal::StoredItem;
 ///
 /// With what is wrong, and the items.
 #[track_caller]
-pub fn assert_well_formed(items: &[Item]) {
+pub fn assert_well_formed(items: &[HubStreamItem]) {
     if let Some(fault) = fault(items) {
         panic!("{fault}, in {items:#?}");
     }
 }
 
 /// What is wrong with the items of a finished stream, if anything is.
-pub fn fault(items: &[Item]) -> Option<String> {
+pub fn fault(items: &[HubStreamItem]) -> Option<String> {
     let mut ended: HashSet<CallId> = HashSet::new();
     let mut seen: HashSet<CallId> = HashSet::new();
     for (item, expected) in items.iter().zip(1..) {
-        let Item { call_id, seq, .. } = item;
+        let HubStreamItem { call_id, seq, .. } = item;
         if *seq != expected {
             return Some(format!("item {expected} has the number {seq}"));
         }
@@ -65,9 +65,9 @@ mod tests {
     use super::*;
     use dodona_proto::{DoneStatus, PluginPath, StreamId};
 
-    fn items(calls: &[(CallId, bool)]) -> Vec<Item> {
+    fn items(calls: &[(CallId, bool)]) -> Vec<HubStreamItem> {
         let numbered = calls.iter().zip(1..);
-        let item = |(&(call_id, done), seq): (&(CallId, bool), u64)| Item {
+        let item = |(&(call_id, done), seq): (&(CallId, bool), u64)| HubStreamItem {
             call_id,
             seq,
             plugin_path: "echo".parse::<PluginPath>().unwrap(),

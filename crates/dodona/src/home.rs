@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use dodona_hub::Places;
+use dodona_hub::HubPaths;
 use thiserror::Error;
 
 /// The variable that puts everything into one directory.
@@ -124,8 +124,8 @@ impl Home {
     }
 
     /// Where the hub finds things.
-    pub(crate) fn places(&self) -> Places {
-        Places {
+    pub(crate) fn paths(&self) -> HubPaths {
+        HubPaths {
             data: self.data.clone(),
             config: Some(self.config.clone()),
         }

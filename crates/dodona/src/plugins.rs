@@ -130,7 +130,7 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use dodona_hub::{Hub, HubConfig, LOCAL_USER};
+    use dodona_hub::{HubConfig, LOCAL_USER, PluginHub};
     use dodona_proto::{PluginState, Principal, Scopes, Surface, UserId};
     use serde_json::json;
 
@@ -138,7 +138,7 @@ mod tests {
     async fn the_openrpc_document_is_the_one_that_is_checked_in() {
         let folder = tempfile::tempdir().unwrap();
         let home = super::Home::below(folder.path()).unwrap();
-        let hub = Hub::start(
+        let hub = PluginHub::start(
             &home.data,
             HubConfig::default(),
             super::all(&home, &super::Settings::default()),

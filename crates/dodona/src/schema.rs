@@ -54,7 +54,7 @@ pub(crate) fn check(data: &Path) -> Result<(), NewerHome> {
 mod tests {
     use std::time::Duration;
 
-    use dodona_hub::Hub;
+    use dodona_hub::PluginHub;
 
     use super::*;
     use crate::config::Settings;
@@ -82,7 +82,7 @@ mod tests {
         let home = Home::below(folder.path()).unwrap();
         let settings = Settings::default();
         let plugins = plugins::all(&home, &settings);
-        let hub = Hub::start(home.places(), settings.hub, plugins)
+        let hub = PluginHub::start(home.paths(), settings.hub, plugins)
             .await
             .unwrap();
         hub.stop(Duration::from_secs(2)).await;

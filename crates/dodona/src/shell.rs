@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dodona_hub::Answerers;
+use dodona_hub::Approvers;
 use dodona_proto::ExitKind;
 
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub(crate) struct Shell {
 impl Shell {
     /// A session on the home that the environment names.
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
-        self.session_with(Answerers::Nobody).await
+        self.session_with(Approvers::None).await
     }
 
     /// The same, but gives up after `patience` where the server does not respond.
@@ -39,7 +39,7 @@ impl Shell {
     ) -> Result<Session, Failure> {
         let home = Home::find()?;
         let project = project::root(self.project.as_deref())?;
-        let nobody = Answerers::Nobody;
+        let nobody = Approvers::None;
         tokio::select! {
             biased;
             session = Session::start_within(&home, project.as_deref(), nobody, patience) => session,
@@ -48,12 +48,12 @@ impl Shell {
     }
 
     /// The same for a command that may be able to ask somebody by itself.
-    async fn session_with(&self, answerers: Answerers) -> Result<Session, Failure> {
+    async fn session_with(&self, approvers: Approvers) -> Result<Session, Failure> {
         let home = Home::find()?;
         let project = project::root(self.project.as_deref())?;
         tokio::select! {
             biased;
-            session = Session::start(&home, project.as_deref(), answerers) => session,
+            session = Session::start(&home, project.as_deref(), approvers) => session,
             () = self.interrupt.requested() => Err(self.cancelled(None)),
         }
     }
@@ -61,20 +61,20 @@ impl Shell {
     /// A session about the project, which is registered if it is not yet: the current directory
     /// where nothing marks another.
     pub(crate) async fn session_in_project(&self) -> Result<Session, Failure> {
-        self.session_to_ask(Answerers::Nobody).await
+        self.session_to_ask(Approvers::None).await
     }
 
     /// The same for a command that may be able to ask somebody by itself.
-    pub(crate) async fn session_to_ask(&self, answerers: Answerers) -> Result<Session, Failure> {
+    pub(crate) async fn session_to_ask(&self, approvers: Approvers) -> Result<Session, Failure> {
         let root = self.root_or_here()?;
-        let session = self.enter(answerers, &root).await?;
+        let session = self.enter(approvers, &root).await?;
         trust_notice::print_once(&session, &root).await;
         Ok(session)
     }
 
     /// A session about the project for a command that is itself about trust: no notice is printed.
     pub(crate) async fn quiet_session_in_project(&self) -> Result<Session, Failure> {
-        self.enter(Answerers::Nobody, &self.root_or_here()?).await
+        self.enter(Approvers::None, &self.root_or_here()?).await
     }
 
     fn root_or_here(&self) -> Result<PathBuf, Failure> {
@@ -85,8 +85,8 @@ impl Shell {
         }
     }
 
-    async fn enter(&self, answerers: Answerers, root: &Path) -> Result<Session, Failure> {
-        let mut session = self.session_with(answerers).await?;
+    async fn enter(&self, approvers: Approvers, root: &Path) -> Result<Session, Failure> {
+        let mut session = self.session_with(approvers).await?;
         match session.enter(root).await {
             Ok(()) => Ok(session),
             Err(error) => {

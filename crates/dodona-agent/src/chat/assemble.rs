@@ -100,7 +100,7 @@ impl QueryRun<'_> {
             query: Some(self.query.id()),
         };
         let (system, effects) = system(agent, ctx, &self.role, hooks, asked, decisions).await?;
-        self.carry_out(effects).await?;
+        self.apply_effects(effects).await?;
         let found = self.query.take_found_tools();
         self.choice = Choice::of(&self.toolbox, agent.options.tools_limit, &found);
         (self.choice).count(&self.toolbox, &self.model, &agent.tool_counts);

@@ -83,7 +83,7 @@ impl Compactor<'_> {
                 "a plugin wants more kept than a summary has room for"
             );
         }
-        self.carry_out(fired.effects).await?;
+        self.apply_effects(fired.effects).await?;
         Ok(fired.payload.summarizer)
     }
 
@@ -165,18 +165,18 @@ impl Compactor<'_> {
             after: done.after,
         };
         if let Some(fired) = self.hooks.fire_with::<point::PostCompact>(shown).await {
-            self.carry_out(fired.effects).await?;
+            self.apply_effects(fired.effects).await?;
         }
         Ok(())
     }
 
-    async fn carry_out(&self, effects: Vec<PluginEffect>) -> Result<(), CallError> {
+    async fn apply_effects(&self, effects: Vec<PluginEffect>) -> Result<(), CallError> {
         if effects.is_empty() {
             return Ok(());
         }
         let host: &dyn HookHost = self.agent.host.as_ref();
         let behalf = Behalf::of(self.ctx);
-        let told = host.carry_out(behalf, effects).await;
+        let told = host.apply_effects(behalf, effects).await;
         let conversations = &self.agent.conversations;
         Ok(notify(conversations, host, behalf, &self.context, told).await?)
     }

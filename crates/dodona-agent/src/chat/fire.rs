@@ -59,7 +59,7 @@ impl QueryRun<'_> {
             model: self.model.name().to_owned(),
         };
         if let Some(fired) = hooks.fire_with::<point::SessionResolved>(shown).await {
-            self.carry_out(fired.effects).await?;
+            self.apply_effects(fired.effects).await?;
         }
         Ok(())
     }
@@ -77,7 +77,7 @@ impl QueryRun<'_> {
             question: self.question.clone(),
         };
         if let Some(fired) = hooks.fire_with::<point::QueryReceived>(shown).await {
-            self.carry_out(fired.effects).await?;
+            self.apply_effects(fired.effects).await?;
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl QueryRun<'_> {
             let shown = self.shown(&mut request);
             let fired = hooks.fire::<point::PreLlmCall>(shown).await;
             change(&mut request, fired.payload);
-            self.carry_out(fired.effects).await?;
+            self.apply_effects(fired.effects).await?;
         }
         if self.is_compaction_due() {
             self.shorten(turn, &mut request).await?;
@@ -169,7 +169,7 @@ impl QueryRun<'_> {
         let rest = self.citations.rest();
         self.show(rest).await?;
         self.show_held().await?;
-        self.carry_out(fired.effects).await
+        self.apply_effects(fired.effects).await
     }
 
     /// A request and the tools it asked for are done.
@@ -190,18 +190,18 @@ impl QueryRun<'_> {
             error: ended.error.map(str::to_owned),
         };
         if let Some(fired) = hooks.fire_with::<point::TurnCompleted>(shown).await {
-            self.carry_out(fired.effects).await?;
+            self.apply_effects(fired.effects).await?;
         }
         Ok(())
     }
 
     /// Has effects done; what the model is to be told waits in the conversation's inbox.
-    pub(super) async fn carry_out(&self, effects: Vec<PluginEffect>) -> Result<(), QueryError> {
+    pub(super) async fn apply_effects(&self, effects: Vec<PluginEffect>) -> Result<(), QueryError> {
         if effects.is_empty() {
             return Ok(());
         }
         let behalf = Behalf::of(self.ctx);
-        let told = self.agent.host.carry_out(behalf, effects).await;
+        let told = self.agent.host.apply_effects(behalf, effects).await;
         self.notify(told).await
     }
 

@@ -139,7 +139,7 @@ pub(crate) async fn answer_as(
     let tools = (model, toolbox, hooks);
     let mut work = QueryRun::new(agent, (ctx, tool_ctx), role, tools, query, question);
     let answering = async {
-        work.carry_out(effects).await?;
+        work.apply_effects(effects).await?;
         work.until_answered().await
     };
     let outcome = tokio::select! {

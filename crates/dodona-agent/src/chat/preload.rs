@@ -181,7 +181,7 @@ impl QueryRun<'_> {
         let found = preloading.run(&mut self.citations).await;
         self.preloaded = found.text;
         self.notify(found.notifications).await?;
-        self.carry_out(found.effects).await
+        self.apply_effects(found.effects).await
     }
 }
 

@@ -71,7 +71,7 @@ impl Bench<'_> {
         }
         match effects.is_empty() {
             true => Vec::new(),
-            false => self.agent.host.carry_out(behalf, effects).await,
+            false => self.agent.host.apply_effects(behalf, effects).await,
         }
     }
 

@@ -95,7 +95,7 @@ async fn what_went_wrong_with_a_tool_is_told_to_the_model() {
         .collect();
     let expected = [
         "the tool is broken",
-        "took longer than",
+        "timed out after",
         "panic",
         "the nearest are kit_echo",
         "text",

@@ -38,7 +38,7 @@ impl Place {
             project: Some(project.clone()),
             ..Request::new(principal(user), method, params)
         };
-        dodona_hub::Hub::call(&self.hub, request).await
+        dodona_hub::PluginHub::call(&self.hub, request).await
     }
 
     async fn ok(&self, method: &str, params: Value) -> Value {

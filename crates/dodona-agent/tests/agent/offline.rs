@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use dodona_agent::AgentPlugin;
-use dodona_hub::{Hub, HubConfig, Request};
+use dodona_hub::{HubConfig, PluginHub, Request};
 use dodona_plugin::Plugin;
-use dodona_proto::{Item, ItemBody, Principal, Project, Scopes, Surface, UserId};
+use dodona_proto::{HubStreamItem, ItemBody, Principal, Project, Scopes, Surface, UserId};
 use serde_json::{Value, json};
 
 fn alice() -> Arc<Principal> {
@@ -18,7 +18,7 @@ fn alice() -> Arc<Principal> {
 }
 
 /// Asks a project with one note and one function, and collects the whole stream.
-async fn ask(question: &str) -> Vec<Item> {
+async fn ask(question: &str) -> Vec<HubStreamItem> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("project");
     std::fs::create_dir(&root).unwrap();
@@ -34,7 +34,7 @@ async fn ask(question: &str) -> Vec<Item> {
     .unwrap();
     let mut plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
     plugins.push(Arc::new(AgentPlugin::default()) as Arc<dyn Plugin>);
-    let hub = Hub::start(&folder.path().join("data"), HubConfig::default(), plugins)
+    let hub = PluginHub::start(&folder.path().join("data"), HubConfig::default(), plugins)
         .await
         .unwrap();
     let registered = hub
@@ -54,7 +54,7 @@ async fn ask(question: &str) -> Vec<Item> {
 }
 
 /// The agent's own data items, by content type.
-fn data(items: &[Item], wanted: &str) -> Vec<Value> {
+fn data(items: &[HubStreamItem], wanted: &str) -> Vec<Value> {
     let own = items
         .iter()
         .filter(|item| item.plugin_path.as_str() == "agent");

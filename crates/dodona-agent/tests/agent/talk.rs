@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_agent::AgentOptions;
-use dodona_hub::{CallStream, Hub, HubConfig, Request};
+use dodona_hub::{CallStream, HubConfig, PluginHub, Request};
 use dodona_llm::{ModelConfig, Models, Provider};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
-use dodona_proto::{DoneStatus, Event, Item, ItemBody, Project};
+use dodona_proto::{DoneStatus, Event, HubStreamItem, ItemBody, Project};
 use dodona_testkit::model_server::ModelServer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ pub(crate) struct Talk {
     options: AgentOptions,
     config: HubConfig,
     plugins: Vec<Arc<dyn Plugin>>,
-    hub: Hub,
+    hub: PluginHub,
     project: Project,
 }
 
@@ -148,7 +148,7 @@ impl Default for Setup {
 
 /// What an answer came to.
 pub(crate) struct Answer {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<HubStreamItem>,
 }
 
 impl Talk {
@@ -352,12 +352,12 @@ async fn start(
     options: &AgentOptions,
     config: &HubConfig,
     more: &[Arc<dyn Plugin>],
-) -> (Hub, Project) {
+) -> (PluginHub, Project) {
     let mut plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
     plugins.extend(dodona_agent::plugins(options.clone()));
     plugins.push(Arc::new(KitPlugin));
     plugins.extend(more.iter().cloned());
-    let hub = Hub::start(&folder.path().join("data"), config.clone(), plugins)
+    let hub = PluginHub::start(&folder.path().join("data"), config.clone(), plugins)
         .await
         .unwrap();
     let root = folder.path().join("orchard");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dodona_hub::{Hub, Request};
+use dodona_hub::{PluginHub, Request};
 use dodona_testkit::principal;
 use serde_json::json;
 
@@ -88,10 +88,10 @@ async fn a_script_that_calls_without_end_ends_at_its_deadline_and_with_its_calle
     let hub = home.start().await;
     let mut request = Request::new(principal("ada"), "hostile.calls", json!({}));
     request.timeout = Some(Duration::from_millis(300));
-    let error = Hub::call(&hub, request).await.unwrap_err();
+    let error = PluginHub::call(&hub, request).await.unwrap_err();
     assert_eq!(error.code.as_str(), "limit.deadline");
     let running = tokio::spawn({
-        let hub = Hub::clone(&hub);
+        let hub = PluginHub::clone(&hub);
         async move {
             hub.call(Request::new(principal("ada"), "hostile.loop", json!({})))
                 .await
@@ -157,7 +157,7 @@ async fn a_plugin_has_so_many_calls_at_once_and_no_more() {
     let hub = home.start().await;
     let waiting: Vec<_> = (0..80)
         .map(|_| {
-            let hub = Hub::clone(&hub);
+            let hub = PluginHub::clone(&hub);
             tokio::spawn(async move {
                 hub.call(Request::new(principal("ada"), "waiter.wait", json!({})))
                     .await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dodona_hub::{Hub, Request};
+use dodona_hub::{PluginHub, Request};
 use dodona_testkit::principal;
 use serde_json::json;
 
@@ -57,7 +57,7 @@ async fn a_hundred_reloads_while_calls_flow() {
     let over = Arc::new(AtomicBool::new(false));
     let callers: Vec<_> = (0..4)
         .map(|_| {
-            let (hub, over) = (Hub::clone(&hub), Arc::clone(&over));
+            let (hub, over) = (PluginHub::clone(&hub), Arc::clone(&over));
             tokio::spawn(async move {
                 let (mut calls, mut last) = (0_u64, 0);
                 while !over.load(Ordering::SeqCst) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_extern::luau::LuauLoader;
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use dodona_plugin::Loaders;
 use dodona_proto::{PluginState, PluginStatus};
 use dodona_testkit::{HubBuilder, TestHub};
@@ -76,14 +76,14 @@ fn write(path: &Path, text: &str) {
     fs::rename(aside, path).unwrap();
 }
 
-pub(crate) fn status(hub: &Hub, name: &str) -> PluginStatus {
+pub(crate) fn status(hub: &PluginHub, name: &str) -> PluginStatus {
     let found = hub.plugins().into_iter().find(|s| s.name.as_str() == name);
     found.unwrap_or_else(|| panic!("there is no `{name}`"))
 }
 
 /// It is active, and nothing is said about it.
 #[track_caller]
-pub(crate) fn assert_active(hub: &Hub, name: &str) {
+pub(crate) fn assert_active(hub: &PluginHub, name: &str) {
     let status = status(hub, name);
     assert_eq!(status.state, PluginState::Active, "{:?}", status.reason);
     assert_eq!(status.reason, None);
@@ -91,7 +91,7 @@ pub(crate) fn assert_active(hub: &Hub, name: &str) {
 
 /// It failed, with these words.
 #[track_caller]
-pub(crate) fn assert_failed(hub: &Hub, name: &str, words: &str) {
+pub(crate) fn assert_failed(hub: &PluginHub, name: &str, words: &str) {
     let status = status(hub, name);
     let reason = status.reason.unwrap_or_default();
     assert_eq!(status.state, PluginState::Failed, "{reason}");

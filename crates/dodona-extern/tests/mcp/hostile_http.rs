@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use dodona_proto::{Item, ItemBody};
+use dodona_proto::{HubStreamItem, ItemBody};
 use dodona_testkit::Peer;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn go(mode: &str, settings: &str) -> Value {
     assert_eq!(said, "here");
     let items = stream.collect().await.unwrap();
     hub.stop().await;
-    let is_progress = |item: &&Item| matches!(item.body, ItemBody::Progress { .. });
+    let is_progress = |item: &&HubStreamItem| matches!(item.body, ItemBody::Progress { .. });
     // At most ten a second, for three seconds and whatever a busy machine makes of them.
     assert!(items.iter().filter(is_progress).count() < 100, "{mode}");
     items.iter().map(|item| json!(item)).collect()

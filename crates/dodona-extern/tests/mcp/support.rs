@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dodona_extern::GuardCommand;
 use dodona_extern::mcp::McpLoader;
-use dodona_hub::Answerers;
+use dodona_hub::Approvers;
 use dodona_testkit::{HubBuilder, TestHub};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(crate) async fn hub() -> TestHub {
 pub(crate) fn builder() -> HubBuilder {
     TestHub::builder().config(|config| {
         config.loaders = config.loaders.clone().with(loader());
-        config.approvals.answerers = Answerers::Nobody;
+        config.approvals.approvers = Approvers::None;
         config.activation_timeout = 3 * PATIENCE;
     })
 }

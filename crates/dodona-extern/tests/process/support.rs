@@ -8,7 +8,7 @@ use std::time::Duration;
 use dodona_extern::GuardCommand;
 use dodona_extern::luau::LuauLoader;
 use dodona_extern::process::ProcessLoader;
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use dodona_plugin::Loaders;
 use dodona_proto::{PluginState, PluginStatus};
 use dodona_testkit::{HubBuilder, TestHub};
@@ -104,20 +104,20 @@ fn write(path: &Path, text: &str) {
     fs::rename(aside, path).unwrap();
 }
 
-pub(crate) fn status(hub: &Hub, name: &str) -> PluginStatus {
+pub(crate) fn status(hub: &PluginHub, name: &str) -> PluginStatus {
     let found = hub.plugins().into_iter().find(|s| s.name.as_str() == name);
     found.unwrap_or_else(|| panic!("there is no `{name}`"))
 }
 
 #[track_caller]
-pub(crate) fn assert_active(hub: &Hub, name: &str) {
+pub(crate) fn assert_active(hub: &PluginHub, name: &str) {
     let status = status(hub, name);
     assert_eq!(status.state, PluginState::Active, "{:?}", status.reason);
     assert_eq!(status.reason, None);
 }
 
 #[track_caller]
-pub(crate) fn assert_failed(hub: &Hub, name: &str, words: &str) {
+pub(crate) fn assert_failed(hub: &PluginHub, name: &str, words: &str) {
     let status = status(hub, name);
     let reason = status.reason.unwrap_or_default();
     assert_eq!(status.state, PluginState::Failed, "{reason}");

@@ -1,9 +1,8 @@
-//! Calls that wait until a person has agreed.
+//! Calls that wait for a person's approval.
 //!
-//! A question is a row in `hub.db` before anybody hears of it, and the row decides: of two
-//! answers, or an answer and the end of the waiting, the first to change it counts. The call
-//! itself waits in memory, so what is pending when the process ends has nobody to wait for it
-//! and expires at the next start.
+//! A request is stored in `hub.db` before it is shown. The row decides: of two answers, or an answer and
+//! a timeout, the first that changes the row counts. The call itself waits in memory. A request that is
+//! pending when the process ends can no longer be answered and expires at the next start.
 
 mod table;
 
@@ -24,16 +23,17 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::config::Answerers;
-use crate::node::Node;
-use crate::pause::Pause;
+use crate::call::RunningCall;
+use crate::config::Approvers;
+use crate::deadline::DeadlinePause;
+use crate::dispatch::CALLER_GONE;
 pub(crate) use table::Filter;
 use table::Settlement;
 
-/// Why a question has expired that was pending at a start.
-const RESTARTED: &str = "the process that waited for the answer has ended";
+/// The reason of requests that an earlier process left pending.
+const RESTARTED: &str = "the server was restarted while the request was pending";
 
-/// The questions of `hub.db`, and the calls that wait for an answer. Cheap to clone.
+/// The approval requests in `hub.db`, and the calls that wait for an answer. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Approvals(Arc<Inner>);
 
@@ -41,16 +41,15 @@ struct Inner {
     db: Db,
     journal: Journal,
     waiting: Mutex<HashMap<ApprovalId, oneshot::Sender<ApprovalRecord>>>,
-    /// Cancelled when nobody can answer any more.
+    /// Cancelled when the hub stops and no answer can arrive.
     closed: CancellationToken,
-    /// Calls that a person denied, with the denial, newest last.
+    /// Calls that a person denied, with the error, newest last. At most `MAX_DENIED`.
     denied: Mutex<VecDeque<(DeniedCall, CallError)>>,
 }
 
-/// How many denials are remembered.
 const MAX_DENIED: usize = 1_000;
 
-/// A call in a query: the same call is not asked about again.
+/// A denied call of a query. If the model repeats the call, no approval is requested again.
 #[derive(Debug, Clone, PartialEq)]
 struct DeniedCall {
     query: String,
@@ -59,9 +58,9 @@ struct DeniedCall {
 }
 
 impl DeniedCall {
-    /// Nothing outside of a query: there a person makes the call.
-    fn of(node: &Node, question: &Question) -> Option<Self> {
-        let snapshot = node.info.snapshot.as_ref()?;
+    /// `None` outside a query, where a person makes the call.
+    fn new(call: &RunningCall, question: &ApprovalQuestion) -> Option<Self> {
+        let snapshot = call.info.snapshot.as_ref()?;
         Some(Self {
             query: snapshot.query_id.clone(),
             method: question.method.clone(),
@@ -70,19 +69,19 @@ impl DeniedCall {
     }
 }
 
-/// What a person is asked before a call goes on.
-pub(crate) struct Question {
+/// What a person is asked before a call continues.
+pub(crate) struct ApprovalQuestion {
     pub(crate) method: MethodName,
-    /// Whose gate asks; the method itself without.
+    /// The plugin whose gate asks. `None` if the method itself requires approval.
     pub(crate) plugin: Option<PluginName>,
     pub(crate) message: String,
-    /// What it would run with.
+    /// The parameters with which the call would run.
     pub(crate) params: Value,
 }
 
-/// What a person says.
+/// The answer of a person.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct PersonsAnswer {
     pub(crate) by: UserId,
     /// `Approved` or `Denied`.
     pub(crate) state: ApprovalState,
@@ -90,7 +89,7 @@ pub(crate) struct Answer {
 }
 
 impl Approvals {
-    /// Opens the table, and ends what an earlier process left pending.
+    /// Opens the table and expires what an earlier process left pending.
     pub(crate) async fn load(db: Db, journal: Journal) -> Result<Self, DbError> {
         let expired = table::expire_pending(&db, RESTARTED).await?;
         let approvals = Self(Arc::new(Inner {
@@ -106,7 +105,7 @@ impl Approvals {
         Ok(approvals)
     }
 
-    /// Ends what waits: a hub that is stopping takes no answers.
+    /// Cancels all pending requests. Called when the hub stops.
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
     }
@@ -115,13 +114,13 @@ impl Approvals {
         Ok(table::list(&self.0.db, filter).await?)
     }
 
-    /// Answers a question of the owner's (`None`: anybody's). The first answer counts; whoever
-    /// comes later is told what it was.
+    /// Answers a request of `owner` (`None`: of any user). The first answer counts; later ones fail
+    /// with an error that contains it.
     pub(crate) async fn answer(
         &self,
         id: ApprovalId,
         owner: Option<&UserId>,
-        answer: Answer,
+        answer: PersonsAnswer,
     ) -> Result<ApprovalRecord, CallError> {
         let settlement = Settlement {
             state: answer.state,
@@ -130,13 +129,13 @@ impl Approvals {
         };
         match self.settle(id, owner.cloned(), settlement).await? {
             Some((record, true)) => Ok(record),
-            Some((record, false)) => Err(answered(&record)),
-            None => Err(missing(id)),
+            Some((record, false)) => Err(already_answered_error(&record)),
+            None => Err(not_found_error(id)),
         }
     }
 
-    /// Ends a question, tells the bus and wakes the call. In a task of its own: whoever asked for
-    /// it may go away meanwhile, and the call would wait for ever.
+    /// Ends a request, publishes the answer and wakes the call. Runs in its own task: if the client that
+    /// answers disconnected meanwhile, the call would otherwise wait forever.
     async fn settle(
         &self,
         id: ApprovalId,
@@ -149,43 +148,53 @@ impl Approvals {
             if let Some((record, true)) = &settled {
                 approvals.publish("approval.answered", record).await;
                 if let Some(waiting) = approvals.waiting().remove(&id) {
-                    // One that was stopped meanwhile wants no answer.
+                    // Fails if the call was cancelled meanwhile.
                     let _ = waiting.send(record.clone());
                 }
             }
             Ok(settled)
         });
         settled.await.unwrap_or_else(|error| {
-            Err(CallError::new(ErrorCode::Internal, "an answer was lost").log(error))
+            Err(CallError::new(
+                ErrorCode::Internal,
+                "the task that stores the answer failed",
+            )
+            .log(error))
         })
     }
 
-    /// Asks, and waits for the answer. Meanwhile the clocks of the call and of those above it
-    /// stand still.
-    pub(crate) async fn ask(&self, node: &Arc<Node>, question: Question) -> Result<(), CallError> {
-        let settings = &node.core.config.approvals;
-        if settings.answerers == Answerers::Nobody {
-            return Err(nobody(&question.message));
+    /// Requests approval and waits for the answer. Meanwhile the deadlines of the call and of its
+    /// ancestors are paused.
+    pub(crate) async fn ask(
+        &self,
+        call: &Arc<RunningCall>,
+        question: ApprovalQuestion,
+    ) -> Result<(), CallError> {
+        let settings = &call.hub.config.approvals;
+        if settings.approvers == Approvers::None {
+            return Err(no_approver_error(&question.message));
         }
-        let call = DeniedCall::of(node, &question);
-        if let Some(denial) = call.as_ref().and_then(|call| self.denial_of(call)) {
+        let denied_call = DeniedCall::new(call, &question);
+        if let Some(denial) = denied_call.as_ref().and_then(|call| self.denial_of(call)) {
             return Err(denial);
         }
-        let record = record(node, question);
-        let pause = Pause::of(node);
-        // Before anybody can answer it.
-        let mut waiting = Waiting::new(self, record.id);
+        let record = build_record(call, question);
+        let pause = DeadlinePause::new(call);
+        // Registered before the row exists, so that no answer can come too early.
+        let mut waiter = ApprovalWaiter::new(self, record.id);
         let now = self.0.journal.trusted_now();
-        let forget = now.checked_sub(node.core.config.retention.max_age);
-        table::insert(&self.0.db, record.clone(), forget.ok()).await?;
+        let delete_before = now.checked_sub(call.hub.config.retention.max_age);
+        table::insert(&self.0.db, record.clone(), delete_before.ok()).await?;
         self.publish("approval.requested", &record).await;
-        node.notice(|| request(&record)).await?;
-        let record = waiting.end(node, settings.timeout).await?;
+        call.send_notice(|| request_item(&record)).await?;
+        let record = waiter.wait(call, settings.timeout).await?;
         drop(pause);
-        node.notice(|| answer(&record)).await?;
+        call.send_notice(|| answer_item(&record)).await?;
         let verdict = verdict(&record);
-        if let (Err(error), Some(call), ApprovalState::Denied) = (&verdict, call, record.state) {
-            self.remember_denial(call, error.clone());
+        if let (Err(error), Some(denied), ApprovalState::Denied) =
+            (&verdict, denied_call, record.state)
+        {
+            self.remember_denial(denied, error.clone());
         }
         verdict
     }
@@ -207,7 +216,7 @@ impl Approvals {
         denied.push_back((call, error));
     }
 
-    /// The answer counts whether it can be told or not.
+    /// Publishes an event. A failure is only logged: the answer in the table counts.
     async fn publish(&self, kind: &str, record: &ApprovalRecord) {
         let event = Event {
             id: Uuid::now_v7(),
@@ -222,7 +231,7 @@ impl Approvals {
             causes: Vec::new(),
         };
         if let Err(error) = self.0.journal.publish(event).await {
-            tracing::warn!(approval = %record.id, %error, "`{kind}` could not be told");
+            tracing::warn!(approval = %record.id, %error, "failed to publish `{kind}`");
         }
     }
 
@@ -234,15 +243,15 @@ impl Approvals {
     }
 }
 
-/// A call that waits. However that ends, the question does too.
-struct Waiting {
+/// A call that waits for an answer. When it is dropped, the request is cancelled.
+struct ApprovalWaiter {
     approvals: Approvals,
     id: ApprovalId,
     answer: oneshot::Receiver<ApprovalRecord>,
-    settled: bool,
+    is_settled: bool,
 }
 
-impl Waiting {
+impl ApprovalWaiter {
     fn new(approvals: &Approvals, id: ApprovalId) -> Self {
         let (sender, answer) = oneshot::channel();
         approvals.waiting().insert(id, sender);
@@ -250,66 +259,70 @@ impl Waiting {
             approvals: approvals.clone(),
             id,
             answer,
-            settled: false,
+            is_settled: false,
         }
     }
 
-    /// Waits until there is an answer, nobody wants one, or it takes too long.
-    async fn end(&mut self, node: &Node, patience: Duration) -> Result<ApprovalRecord, CallError> {
+    /// Waits for an answer, for cancellation of the call, for the stop of the hub, or for the timeout.
+    async fn wait(
+        &mut self,
+        call: &RunningCall,
+        timeout: Duration,
+    ) -> Result<ApprovalRecord, CallError> {
         let closed = self.approvals.0.closed.clone();
         let (state, reason) = tokio::select! {
             biased;
             record = &mut self.answer => {
-                self.settled = true;
-                return record.map_err(|_| lost());
+                self.is_settled = true;
+                return record.map_err(|_| lost_error());
             }
-            () = node.info.cancel.cancelled() => (ApprovalState::Cancelled, node.root.stop_reason().to_owned()),
+            () = call.info.cancel.cancelled() => (ApprovalState::Cancelled, call.tree.cancel_reason().to_owned()),
             () = closed.cancelled() => (ApprovalState::Cancelled, "the server is stopping".to_owned()),
-            () = tokio::time::sleep(patience) => (ApprovalState::Expired, format!("nobody answered within {}", show(patience))),
+            () = tokio::time::sleep(timeout) => (ApprovalState::Expired, format!("no answer within {}", format_duration(timeout))),
         };
         let settlement = Settlement {
             state,
             by: None,
             reason: Some(reason),
         };
-        self.settled = true;
-        // An answer that came in the same moment counts.
+        self.is_settled = true;
+        // If an answer was stored at the same moment, it counts.
         let settled = self.approvals.settle(self.id, None, settlement).await?;
-        settled.map(|(record, _)| record).ok_or_else(lost)
+        settled.map(|(record, _)| record).ok_or_else(lost_error)
     }
 }
 
-impl Drop for Waiting {
+impl Drop for ApprovalWaiter {
     fn drop(&mut self) {
         self.approvals.waiting().remove(&self.id);
-        if self.settled {
+        if self.is_settled {
             return;
         }
         let (approvals, id) = (self.approvals.clone(), self.id);
         let settlement = Settlement {
             state: ApprovalState::Cancelled,
             by: None,
-            reason: Some("nobody waits for the result any more".to_owned()),
+            reason: Some(CALLER_GONE.to_owned()),
         };
-        // Without a runtime the process is ending, and the next start ends the question.
+        // Without a runtime the process is ending, and the next start expires the request.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { approvals.settle(id, None, settlement).await });
         }
     }
 }
 
-/// A new question, without secrets.
-fn record(node: &Node, question: Question) -> ApprovalRecord {
-    let Question {
+/// A new request, with secrets redacted.
+fn build_record(call: &RunningCall, question: ApprovalQuestion) -> ApprovalRecord {
+    let ApprovalQuestion {
         method,
         plugin,
         mut message,
         mut params,
     } = question;
-    let redactor = &node.core.config.journal.redactor;
+    let redactor = &call.hub.config.journal.redactor;
     redactor.text(&mut message);
     redactor.value(&mut params);
-    let info = &node.info;
+    let info = &call.info;
     ApprovalRecord {
         id: ApprovalId::random(),
         call_id: info.call_id,
@@ -328,7 +341,7 @@ fn record(node: &Node, question: Question) -> ApprovalRecord {
     }
 }
 
-fn request(record: &ApprovalRecord) -> ItemBody {
+fn request_item(record: &ApprovalRecord) -> ItemBody {
     let request = ApprovalRequest {
         approval_id: record.id,
         method: record.method.clone(),
@@ -342,7 +355,7 @@ fn request(record: &ApprovalRecord) -> ItemBody {
     }
 }
 
-fn answer(record: &ApprovalRecord) -> ItemBody {
+fn answer_item(record: &ApprovalRecord) -> ItemBody {
     let answer = ApprovalAnswer {
         approval_id: record.id,
         state: record.state,
@@ -355,7 +368,7 @@ fn answer(record: &ApprovalRecord) -> ItemBody {
     }
 }
 
-/// What an answer means for the call.
+/// Whether the call may continue.
 fn verdict(record: &ApprovalRecord) -> Result<(), CallError> {
     let ApprovalRecord { method, reason, .. } = record;
     let because = reason.as_deref().map(|reason| format!(": {reason}"));
@@ -363,13 +376,13 @@ fn verdict(record: &ApprovalRecord) -> Result<(), CallError> {
     match record.state {
         ApprovalState::Approved => Ok(()),
         ApprovalState::Denied => {
-            let message = format!("{} did not allow `{method}`{because}", by(record));
+            let message = format!("{} denied `{method}`{because}", answerer(record));
             Err(CallError::new(ErrorCode::Denied, message))
         }
         ApprovalState::Expired => {
-            let message = format!("`{method}` was not allowed{because}");
+            let message = format!("`{method}` was not approved{because}");
             Err(CallError::new(ErrorCode::Denied, message)
-                .hint("`dodona approvals list` shows what waits for an answer"))
+                .hint("run `dodona approvals list` to see pending approvals"))
         }
         ApprovalState::Pending | ApprovalState::Cancelled => Err(CallError::new(
             ErrorCode::Cancelled,
@@ -378,37 +391,37 @@ fn verdict(record: &ApprovalRecord) -> Result<(), CallError> {
     }
 }
 
-fn by(record: &ApprovalRecord) -> String {
+fn answerer(record: &ApprovalRecord) -> String {
     match &record.answered_by {
         Some(user) => format!("user `{user}`"),
-        None => "nobody".to_owned(),
+        None => "the server".to_owned(),
     }
 }
 
-fn nobody(message: &str) -> CallError {
-    let message = format!("{message}; nobody is there to answer");
+fn no_approver_error(message: &str) -> CallError {
+    let message = format!("{message}, and no person is available to approve it");
     CallError::new(ErrorCode::ApprovalRequired, message)
-        .hint("run `dodona serve`, try again, and answer with `dodona approvals approve`")
+        .hint("start `dodona serve`, retry, and approve with `dodona approvals approve`")
 }
 
-fn answered(record: &ApprovalRecord) -> CallError {
+fn already_answered_error(record: &ApprovalRecord) -> CallError {
     let message = match &record.answered_by {
-        Some(user) => format!("user `{user}` has answered already: {}", record.state),
-        None => format!("it does not wait for an answer any more: {}", record.state),
+        Some(user) => format!("user `{user}` has already answered: {}", record.state),
+        None => format!("the approval is no longer pending: {}", record.state),
     };
     CallError::new(ErrorCode::InvalidRequest, message).data(json!(record))
 }
 
-fn missing(id: ApprovalId) -> CallError {
-    CallError::new(ErrorCode::NotFound, format!("there is no approval `{id}`"))
-        .hint("`dodona approvals list` shows what waits for an answer")
+fn not_found_error(id: ApprovalId) -> CallError {
+    CallError::new(ErrorCode::NotFound, format!("approval `{id}` not found"))
+        .hint("run `dodona approvals list` to see pending approvals")
 }
 
-fn lost() -> CallError {
-    CallError::new(ErrorCode::Internal, "the question was lost")
+fn lost_error() -> CallError {
+    CallError::new(ErrorCode::Internal, "the approval request was lost")
 }
 
-fn show(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     match SignedDuration::try_from(time) {
         Ok(time) => format!("{time:#}"),
         Err(_) => format!("{time:?}"),

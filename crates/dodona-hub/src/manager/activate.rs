@@ -233,7 +233,7 @@ impl PluginManager {
             system: Arc::new(self.services.system(candidate)),
             history: Arc::clone(&self.services.history),
             methods: Arc::new(Renewal {
-                core: self.host.core.clone(),
+                hub: self.host.hub.clone(),
                 name: name.clone(),
                 life: life.clone(),
             }),

@@ -45,9 +45,9 @@ use tokio::sync::Mutex;
 use tokio_util::task::TaskTracker;
 
 use crate::config::HubConfig;
-use crate::hub::Core;
+use crate::hub::HubInner;
 use crate::overrides::UserOverrides;
-use crate::router::Snapshot;
+use crate::router::RouterSnapshot;
 pub(crate) use activate::Active;
 use activate::Retired;
 use dependency::{Graph, Order};
@@ -86,7 +86,7 @@ pub(crate) struct Handles {
     /// For the one that projects may steer.
     pub(crate) trust: Arc<dyn TrustHost>,
     /// For those whose methods come and go.
-    pub(crate) core: Weak<Core>,
+    pub(crate) hub: Weak<HubInner>,
 }
 
 /// Who decides which plugins live.
@@ -192,7 +192,7 @@ impl PluginManager {
     }
 
     /// Brings everything to life for the first time.
-    pub(crate) async fn start(&self, snapshot: &ArcSwap<Snapshot>) {
+    pub(crate) async fn start(&self, snapshot: &ArcSwap<RouterSnapshot>) {
         let plan = self.plan().await;
         let mut living = self.living.lock().await;
         let outcome = self.activate_all(&plan, Vec::new()).await;
@@ -206,7 +206,7 @@ impl PluginManager {
     /// Looks again, and activates what is new or changed; what is not stays as it is. Calls that
     /// run end on what they began with. Plugins that must be prepared are, all at the same time, and
     /// this waits for them.
-    pub(crate) async fn reload(&self, snapshot: &ArcSwap<Snapshot>) -> Reloaded {
+    pub(crate) async fn reload(&self, snapshot: &ArcSwap<RouterSnapshot>) -> Reloaded {
         self.reload_and_wait(snapshot, None).await
     }
 
@@ -214,14 +214,14 @@ impl PluginManager {
     pub(crate) async fn reload_for(
         &self,
         plugin: &PluginName,
-        snapshot: &ArcSwap<Snapshot>,
+        snapshot: &ArcSwap<RouterSnapshot>,
     ) -> Reloaded {
         self.reload_and_wait(snapshot, Some(plugin)).await
     }
 
     async fn reload_and_wait(
         &self,
-        snapshot: &ArcSwap<Snapshot>,
+        snapshot: &ArcSwap<RouterSnapshot>,
         only: Option<&PluginName>,
     ) -> Reloaded {
         self.preparations.forget_failures(only);
@@ -238,7 +238,7 @@ impl PluginManager {
     }
 
     /// The same without waiting for plugins that are being prepared: their status is `starting`.
-    pub(crate) async fn reload_once(&self, snapshot: &ArcSwap<Snapshot>) -> Reloaded {
+    pub(crate) async fn reload_once(&self, snapshot: &ArcSwap<RouterSnapshot>) -> Reloaded {
         let mut living = self.living.lock().await;
         let plan = self.plan().await;
         if plan.unreadable {
@@ -387,7 +387,7 @@ impl PluginManager {
         plan: Plan,
         outcome: Outcome,
         living: &mut Living,
-        snapshot: &ArcSwap<Snapshot>,
+        snapshot: &ArcSwap<RouterSnapshot>,
     ) -> Reloaded {
         let Outcome {
             active: mut now,
@@ -422,9 +422,9 @@ impl PluginManager {
         }
         let sources = self.sources.rule_sources(&plan, &statuses);
         self.rules.add(&sources).await;
-        let ungoverned = self.sources.ungoverned(&statuses);
-        snapshot.store(Arc::new(Snapshot {
-            ungoverned,
+        let tools_disabled_reason = self.sources.tools_disabled_reason(&statuses);
+        snapshot.store(Arc::new(RouterSnapshot {
+            tools_disabled_reason,
             ..freeze(&now, &living.registry, &statuses)
         }));
         let mut problems = plan.problems;
@@ -613,14 +613,14 @@ fn freeze(
     active: &[Active],
     registry: &HookRegistry,
     statuses: &BTreeMap<PluginName, PluginStatus>,
-) -> Snapshot {
+) -> RouterSnapshot {
     let routes = active.iter().flat_map(|active| &active.routes);
-    Snapshot {
+    RouterSnapshot {
         routes: routes
             .map(|route| (route.descriptor().name.clone(), Arc::clone(route)))
             .collect(),
         hooks: Arc::new(registry.freeze()),
         plugins: statuses.clone(),
-        ungoverned: None,
+        tools_disabled_reason: None,
     }
 }

@@ -109,7 +109,7 @@ impl PluginManager {
         };
         all.insert(candidate.name.clone(), preparation);
         drop(all);
-        let (core, plugin) = (self.host.core.clone(), Arc::clone(plugin));
+        let (hub, plugin) = (self.host.hub.clone(), Arc::clone(plugin));
         let timeout = self.services.config.activation_timeout;
         let stop = self.preparations.stop.clone();
         tokio::spawn(async move {
@@ -128,8 +128,8 @@ impl PluginManager {
                 None => Prepared::Ready,
                 Some(why) => Prepared::Failed(format!("{why} (waited {waited:.1} s)")),
             });
-            if let Some(core) = core.upgrade() {
-                core.manager.reload_once(&core.snapshot).await;
+            if let Some(hub) = hub.upgrade() {
+                hub.manager.reload_once(&hub.snapshot).await;
             }
         });
         Err(starting())

@@ -7,8 +7,8 @@ use dodona_plugin::{BoxFuture, Method, MethodHost};
 use dodona_proto::PluginName;
 
 use super::{PluginManager, freeze};
-use crate::hub::Core;
-use crate::router::{Lease, Snapshot};
+use crate::hub::HubInner;
+use crate::router::{Lease, RouterSnapshot};
 
 /// What tells one activation of a plugin from another.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ impl Life {
 
 /// What a plugin gets to renew its methods with. It holds the hub weakly: the hub holds the plugin.
 pub(super) struct Renewal {
-    pub(super) core: Weak<Core>,
+    pub(super) hub: Weak<HubInner>,
     pub(super) name: PluginName,
     pub(super) life: Life,
 }
@@ -30,8 +30,8 @@ pub(super) struct Renewal {
 impl MethodHost for Renewal {
     fn replace(&self, methods: Vec<Method>) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async {
-            let core = self.core.upgrade().ok_or("the hub is gone")?;
-            core.manager.replace(self, methods, &core.snapshot).await
+            let hub = self.hub.upgrade().ok_or("the hub is gone")?;
+            hub.manager.replace(self, methods, &hub.snapshot).await
         })
     }
 }
@@ -43,7 +43,7 @@ impl PluginManager {
         &self,
         renewal: &Renewal,
         methods: Vec<Method>,
-        snapshot: &ArcSwap<Snapshot>,
+        snapshot: &ArcSwap<RouterSnapshot>,
     ) -> Result<(), String> {
         let mut living = self.living.lock().await;
         let view = self.view.load();

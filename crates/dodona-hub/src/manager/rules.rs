@@ -77,7 +77,7 @@ impl PluginManager {
 
 impl Sources {
     /// Why no tool may run: a plugin that must always be active is not.
-    pub(super) fn ungoverned(
+    pub(super) fn tools_disabled_reason(
         &self,
         statuses: &BTreeMap<PluginName, PluginStatus>,
     ) -> Option<String> {

@@ -8,11 +8,11 @@ use dodona_proto::{ApprovalId, ApprovalRecord, ApprovalState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::approvals::{Answer, Filter};
-use crate::hub::Core;
+use crate::approvals::{Filter, PersonsAnswer};
+use crate::hub::HubInner;
 
 pub(super) struct ApprovalMethods {
-    pub(super) core: Weak<Core>,
+    pub(super) hub: Weak<HubInner>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,8 +48,8 @@ struct AnswerParams {
 }
 
 impl ApprovalMethods {
-    fn core(&self) -> Result<Arc<Core>, CallError> {
-        self.core
+    fn hub(&self) -> Result<Arc<HubInner>, CallError> {
+        self.hub
             .upgrade()
             .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
     }
@@ -68,14 +68,14 @@ impl ApprovalMethods {
                 "a person answers this, not a plugin",
             ));
         }
-        let core = self.core()?;
-        let answer = Answer {
+        let hub = self.hub()?;
+        let answer = PersonsAnswer {
             by: ctx.principal.user.clone(),
             state,
             reason: p.reason.filter(|reason| !reason.trim().is_empty()),
         };
-        core.approvals
-            .answer(p.id, core.owner_filter(&ctx.principal), answer)
+        hub.approvals
+            .answer(p.id, hub.owner_filter(&ctx.principal), answer)
             .await
     }
 }
@@ -90,16 +90,16 @@ impl ApprovalMethods {
         ctx: &CallCtx,
         p: ApprovalsParams,
     ) -> Result<ApprovalsResult, CallError> {
-        let core = self.core()?;
+        let hub = self.hub()?;
         let everything = p.all || p.id.is_some();
         let filter = Filter {
-            owner: core.owner_filter(&ctx.principal).cloned(),
+            owner: hub.owner_filter(&ctx.principal).cloned(),
             id: p.id,
             state: (!everything).then_some(ApprovalState::Pending),
             limit: p.limit.get(),
         };
         Ok(ApprovalsResult {
-            approvals: core.approvals.list(filter).await?,
+            approvals: hub.approvals.list(filter).await?,
         })
     }
 

@@ -15,7 +15,7 @@ use dodona_plugin::{
 use dodona_proto::{CallId, PluginName, PluginPath, Project, ProjectId, Scope, StreamId};
 
 use crate::cancel::CancelTarget;
-use crate::hub::Core;
+use crate::hub::HubInner;
 use crate::projects::Rights;
 use approvals::ApprovalMethods;
 use limits::LimitsResult;
@@ -39,12 +39,12 @@ pub(crate) fn admin_scope() -> Scope {
 
 /// The plugin. It holds the hub weakly: the hub holds it.
 pub(crate) struct HubPlugin {
-    core: Weak<Core>,
+    hub: Weak<HubInner>,
 }
 
 impl HubPlugin {
-    pub(crate) fn new(core: Weak<Core>) -> Self {
-        Self { core }
+    pub(crate) fn new(hub: Weak<HubInner>) -> Self {
+        Self { hub }
     }
 }
 
@@ -58,10 +58,10 @@ impl Plugin for HubPlugin {
     }
 
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
-        let core = self.core.clone();
-        let approvals = Arc::new(ApprovalMethods { core: core.clone() }).plugin_methods();
-        let trust = Arc::new(TrustMethods { core: core.clone() }).plugin_methods();
-        let methods = Arc::new(HubMethods { core }).plugin_methods();
+        let hub = self.hub.clone();
+        let approvals = Arc::new(ApprovalMethods { hub: hub.clone() }).plugin_methods();
+        let trust = Arc::new(TrustMethods { hub: hub.clone() }).plugin_methods();
+        let methods = Arc::new(HubMethods { hub }).plugin_methods();
         Box::pin(async {
             let contribution = Contribution::new().methods(methods?);
             Ok(contribution.methods(approvals?).methods(trust?))
@@ -70,12 +70,12 @@ impl Plugin for HubPlugin {
 }
 
 struct HubMethods {
-    core: Weak<Core>,
+    hub: Weak<HubInner>,
 }
 
 impl HubMethods {
-    fn core(&self) -> Result<Arc<Core>, CallError> {
-        self.core
+    fn hub(&self) -> Result<Arc<HubInner>, CallError> {
+        self.hub
             .upgrade()
             .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
     }
@@ -88,7 +88,7 @@ impl HubMethods {
     async fn plugins(&self, _ctx: &CallCtx) -> Result<PluginsResult, CallError> {
         Ok(PluginsResult {
             plugins: self
-                .core()?
+                .hub()?
                 .snapshot
                 .load()
                 .plugins
@@ -101,7 +101,7 @@ impl HubMethods {
     /// Lists the methods the caller may use, with the schemas of their parameters and results.
     #[method(scope = "hub:read")]
     async fn methods(&self, ctx: &CallCtx, p: MethodsParams) -> Result<MethodsResult, CallError> {
-        let mut methods = self.core()?.methods(&ctx.principal, here(ctx));
+        let mut methods = self.hub()?.methods(&ctx.principal, here(ctx));
         if let Some(plugin) = &p.plugin {
             methods.retain(|method| method.name.plugin() == plugin);
         }
@@ -116,15 +116,15 @@ impl HubMethods {
         ctx: &CallCtx,
         p: SchemaHashParams,
     ) -> Result<SchemaHashResult, CallError> {
-        let core = self.core()?;
-        let methods = core.methods(&ctx.principal, here(ctx));
+        let hub = self.hub()?;
+        let methods = hub.methods(&ctx.principal, here(ctx));
         match p.method {
             None => Ok(SchemaHashResult::of_all(&methods)),
             Some(name) => match methods.iter().find(|method| method.name.as_str() == name) {
                 Some(method) => Ok(SchemaHashResult {
                     hash: method.schema_hash.clone(),
                 }),
-                None => Err(core.snapshot.load().missing(&name)),
+                None => Err(hub.snapshot.load().method_not_found(&name)),
             },
         }
     }
@@ -132,7 +132,7 @@ impl HubMethods {
     /// Lists the calls that are running: the caller's own, or everybody's with `hub:admin`.
     #[method(scope = "hub:read")]
     async fn calls(&self, ctx: &CallCtx) -> Result<CallsResult, CallError> {
-        let mut calls = self.core()?.running(&ctx.principal);
+        let mut calls = self.hub()?.running_calls(&ctx.principal);
         calls.retain(|call| call.call_id != ctx.call_id);
         Ok(CallsResult { calls })
     }
@@ -142,7 +142,7 @@ impl HubMethods {
     #[method(scope = "hub:cancel", mutates)]
     async fn cancel(&self, ctx: &CallCtx, p: CancelParams) -> Result<CancelResult, CallError> {
         let stopped = self
-            .core()?
+            .hub()?
             .cancel(&ctx.principal, &target(p)?, ctx.call_id)
             .await?;
         Ok(CancelResult { stopped })
@@ -151,24 +151,24 @@ impl HubMethods {
     /// Tells how the hub is.
     #[method(scope = "hub:read")]
     async fn health(&self, _ctx: &CallCtx, _p: NoParams) -> Result<HealthResult, CallError> {
-        Ok(HealthResult::from(self.core()?.health()))
+        Ok(HealthResult::from(self.hub()?.health()))
     }
 
     /// Tells what calls are bounded by, and how much of its room the journal has used; that reads
     /// all of it.
     #[method(scope = "hub:read")]
     async fn limits(&self, _ctx: &CallCtx, _p: NoParams) -> Result<LimitsResult, CallError> {
-        let core = self.core()?;
-        let held = core.journal.held().await.map_err(|error| {
+        let hub = self.hub()?;
+        let held = hub.journal.held().await.map_err(|error| {
             CallError::new(ErrorCode::Internal, "the journal could not be measured").log(error)
         })?;
-        Ok(LimitsResult::new(&core.config, held))
+        Ok(LimitsResult::new(&hub.config, held))
     }
 
     /// Lists the caller's projects.
     #[method(scope = "hub:projects")]
     async fn projects(&self, ctx: &CallCtx) -> Result<ProjectsResult, CallError> {
-        let projects = self.core()?.projects.of(&ctx.principal.user);
+        let projects = self.hub()?.projects.of(&ctx.principal.user);
         Ok(ProjectsResult { projects })
     }
 
@@ -182,15 +182,15 @@ impl HubMethods {
         ctx: &CallCtx,
         p: RegisterProjectParams,
     ) -> Result<Project, CallError> {
-        let core = self.core()?;
-        let rights = match ctx.principal.scopes.allow(&core.admin) {
+        let hub = self.hub()?;
+        let rights = match ctx.principal.scopes.allow(&hub.admin) {
             true => Rights::Admin,
             false => Rights::Member,
         };
-        let project = core.projects.register(&ctx.principal.user, rights, &p.root);
+        let project = hub.projects.register(&ctx.principal.user, rights, &p.root);
         let project = project.await?;
-        if core.manager.may_bring_plugins(&project.root) {
-            core.manager.reload(&core.snapshot).await;
+        if hub.manager.may_bring_plugins(&project.root) {
+            hub.manager.reload(&hub.snapshot).await;
         }
         Ok(Project::clone(&project))
     }
@@ -198,9 +198,9 @@ impl HubMethods {
     /// Lists tokens: the caller's own, or everybody's with `hub:admin`. Never their text.
     #[method(scope = "hub:tokens")]
     async fn tokens(&self, ctx: &CallCtx) -> Result<TokensResult, CallError> {
-        let core = self.core()?;
+        let hub = self.hub()?;
         Ok(TokensResult {
-            tokens: core.accounts.list(core.owner_filter(&ctx.principal)),
+            tokens: hub.accounts.list(hub.owner_filter(&ctx.principal)),
         })
     }
 
@@ -213,7 +213,7 @@ impl HubMethods {
     ) -> Result<TokenCreated, CallError> {
         let lifetime = p.expires_in_s.map(Duration::from_secs);
         let (info, token) = self
-            .core()?
+            .hub()?
             .accounts
             .create(&p.user, &p.name, p.scopes, lifetime)
             .await?;
@@ -227,10 +227,10 @@ impl HubMethods {
         ctx: &CallCtx,
         p: TokenRevokeParams,
     ) -> Result<TokenRevoked, CallError> {
-        let core = self.core()?;
-        match core
+        let hub = self.hub()?;
+        match hub
             .accounts
-            .revoke(&p.id, core.owner_filter(&ctx.principal))
+            .revoke(&p.id, hub.owner_filter(&ctx.principal))
             .await?
         {
             true => Ok(TokenRevoked { id: p.id }),
@@ -245,25 +245,25 @@ impl HubMethods {
     #[method(scope = "hub:login", mutates)]
     async fn login_code(&self, ctx: &CallCtx) -> Result<LoginCode, CallError> {
         Ok(LoginCode {
-            code: self.core()?.accounts.login_code(&ctx.principal)?,
+            code: self.hub()?.accounts.login_code(&ctx.principal)?,
         })
     }
 
     /// Reads a page of a stream's items, running or finished, from after item `after`.
     #[method(scope = "hub:read")]
     async fn stream(&self, ctx: &CallCtx, p: StreamParams) -> Result<StreamResult, CallError> {
-        let core = self.core()?;
+        let hub = self.hub()?;
         let missing = || {
             CallError::new(
                 ErrorCode::NotFound,
                 format!("there is no stream `{}`", p.stream_id),
             )
         };
-        let head = core.journal.head(p.stream_id).await?;
+        let head = hub.journal.head(p.stream_id).await?;
         let (_, end) = head
-            .filter(|(head, _)| core.may_see(&ctx.principal, &head.user))
+            .filter(|(head, _)| hub.may_see(&ctx.principal, &head.user))
             .ok_or_else(missing)?;
-        let items = core
+        let items = hub
             .journal
             .page(p.stream_id, p.after, p.limit.get())
             .await?;

@@ -7,11 +7,11 @@ use dodona_plugin::{CallCtx, CallError, ErrorCode, NoParams, plugin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::hub::Core;
+use crate::hub::HubInner;
 use crate::trust::{self, Contents, FileChange, Follow, Pin, TrustItem, TrustState};
 
 pub(super) struct TrustMethods {
-    pub(super) core: Weak<Core>,
+    pub(super) hub: Weak<HubInner>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -53,8 +53,8 @@ struct TrustedResult {
 }
 
 impl TrustMethods {
-    fn core(&self) -> Result<Arc<Core>, CallError> {
-        self.core
+    fn hub(&self) -> Result<Arc<HubInner>, CallError> {
+        self.hub
             .upgrade()
             .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
     }
@@ -66,15 +66,15 @@ impl TrustMethods {
     /// trusts it as it is now. Nothing of it is run or compiled by that.
     #[method(scope = "hub:projects")]
     async fn trust(&self, ctx: &CallCtx) -> Result<TrustResult, CallError> {
-        let core = self.core()?;
-        shown(&core, &root(ctx)?).await
+        let hub = self.hub()?;
+        shown(&hub, &root(ctx)?).await
     }
 
     /// Trust the contents of the project's `.dodona/` with the given hash. Its plugins are activated
     /// with the capabilities they use, and its rules are in force when this returns.
     #[method(scope = "hub:admin", mutates, timeout_ms = 180_000)]
     async fn trust_accept(&self, ctx: &CallCtx, p: AcceptParams) -> Result<TrustResult, CallError> {
-        let (core, root) = (self.core()?, root(ctx)?);
+        let (hub, root) = (self.hub()?, root(ctx)?);
         let contents = read(&root).await?.map_err(|why| {
             CallError::new(
                 ErrorCode::InvalidRequest,
@@ -88,33 +88,33 @@ impl TrustMethods {
         }
         let user = &ctx.principal.user;
         match p.only {
-            None => core.trust.accept(&root, &contents, user, p.follow).await?,
+            None => hub.trust.accept(&root, &contents, user, p.follow).await?,
             Some(paths) => {
                 let hash = |path: String| {
                     let hash = contents.files.get(&path).cloned();
                     (path, hash)
                 };
                 let written = paths.into_iter().map(hash).collect();
-                core.trust.accept_written(&root, user, written).await?;
+                hub.trust.accept_written(&root, user, written).await?;
             }
         }
-        core.manager.reload(&core.snapshot).await;
-        shown(&core, &root).await
+        hub.manager.reload(&hub.snapshot).await;
+        shown(&hub, &root).await
     }
 
     /// Trusts the project of the call no longer: plugins in it are let go at once.
     #[method(scope = "hub:admin", mutates)]
     async fn trust_revoke(&self, ctx: &CallCtx) -> Result<TrustResult, CallError> {
-        let (core, root) = (self.core()?, root(ctx)?);
-        core.trust.revoke(&root).await?;
-        core.manager.reload(&core.snapshot).await;
-        shown(&core, &root).await
+        let (hub, root) = (self.hub()?, root(ctx)?);
+        hub.trust.revoke(&root).await?;
+        hub.manager.reload(&hub.snapshot).await;
+        shown(&hub, &root).await
     }
 
     /// Lists the projects that somebody trusts.
     #[method(scope = "hub:admin")]
     async fn trusted(&self, _ctx: &CallCtx, _p: NoParams) -> Result<TrustedResult, CallError> {
-        let projects = self.core()?.trust.all();
+        let projects = self.hub()?.trust.all();
         Ok(TrustedResult { projects })
     }
 }
@@ -130,8 +130,8 @@ async fn read(root: &Path) -> Result<Result<Contents, String>, CallError> {
     read.map_err(|_| CallError::new(ErrorCode::Internal, "looking at the project failed"))
 }
 
-async fn shown(core: &Core, root: &Path) -> Result<TrustResult, CallError> {
-    let granted = core.trust.pin(root);
+async fn shown(hub: &HubInner, root: &Path) -> Result<TrustResult, CallError> {
+    let granted = hub.trust.pin(root);
     let mut result = TrustResult {
         root: root.to_owned(),
         state: TrustState::Untrusted,
@@ -144,7 +144,7 @@ async fn shown(core: &Core, root: &Path) -> Result<TrustResult, CallError> {
     match read(root).await? {
         Err(problem) => result.problem = Some(problem),
         Ok(contents) => {
-            result.state = core.trust.state(root, &contents);
+            result.state = hub.trust.state(root, &contents);
             result.hash = Some(contents.hash());
             result.items = trust::items(root, &contents);
             let changes = result.granted.as_ref().map(|pin| pin.changes(&contents));

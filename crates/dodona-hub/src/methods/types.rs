@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dodona_plugin::{CallError, ErrorCode};
 use dodona_proto::{
-    CallSummary, DoneStatus, Item, MethodDescriptor, PluginStatus, Project, Scopes, StreamId,
-    UserId,
+    CallSummary, DoneStatus, HubStreamItem, MethodDescriptor, PluginStatus, Project, Scopes,
+    StreamId, UserId,
 };
 use dodona_store::journal::{StoredItem, StreamEnd};
 use schemars::JsonSchema;
@@ -159,7 +159,7 @@ impl StreamResult {
         let next_after = items.last().map_or(after, |item| item.seq);
         let unreadable =
             |error| CallError::new(ErrorCode::Internal, "a stored item cannot be read").log(error);
-        let written = |item: Item| serde_json::to_value(item);
+        let written = |item: HubStreamItem| serde_json::to_value(item);
         let items = items
             .iter()
             .map(|item| item.to_item().and_then(written).map_err(unreadable));

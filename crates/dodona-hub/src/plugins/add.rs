@@ -5,14 +5,14 @@ use dodona_proto::{PluginName, PluginState};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value, value};
 
 use super::types::{AddParams, AddResult};
-use crate::hub::Core;
+use crate::hub::HubInner;
 use crate::manager::Change;
 
 /// How many lines are told of what a plugin wrote that was not added.
 const LINES: usize = 6;
 
 /// Adds a plugin, or leaves everything as it was and says why.
-pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallError> {
+pub(super) async fn add(hub: &HubInner, p: AddParams) -> Result<AddResult, CallError> {
     let invalid = |message: &str| CallError::new(ErrorCode::InvalidParams, message);
     if !p.module.starts_with("mcp:") && !p.module.starts_with("dir:") {
         return Err(invalid("`module` must begin with `mcp:` or `dir:`"));
@@ -22,26 +22,26 @@ pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallErro
         return Err(invalid("variables and headers are for MCP servers alone"));
     }
     let has_settings = settings.is_some();
-    core.manager.add(&p.plugin, p.module, settings).await?;
-    let reloaded = core.manager.reload_for(&p.plugin, &core.snapshot).await;
-    let status = core.manager.view().statuses.get(&p.plugin).cloned();
+    hub.manager.add(&p.plugin, p.module, settings).await?;
+    let reloaded = hub.manager.reload_for(&p.plugin, &hub.snapshot).await;
+    let status = hub.manager.view().statuses.get(&p.plugin).cloned();
     match status {
         // One that only lacks a grant is there: to grant it is the next step, and it has to be there.
-        Some(status) if status.state == PluginState::Active || lacks_grant(core, &p.plugin) => {
-            let methods = methods(core, &p.plugin);
+        Some(status) if status.state == PluginState::Active || lacks_grant(hub, &p.plugin) => {
+            let methods = methods(hub, &p.plugin);
             Ok(AddResult { status, methods })
         }
         status => {
             match has_settings {
-                true => core.manager.take_back(&p.plugin).await?,
-                false => core.manager.change(&p.plugin, Change::Remove).await?,
+                true => hub.manager.take_back(&p.plugin).await?,
+                false => hub.manager.change(&p.plugin, Change::Remove).await?,
             }
-            core.manager.reload_once(&core.snapshot).await;
+            hub.manager.reload_once(&hub.snapshot).await;
             let why = reloaded.refused.or(status.and_then(|status| status.reason));
             let why = why.unwrap_or_else(|| "it was not activated".to_owned());
             let message = format!("`{}` was not added: {why}", p.plugin);
             let error = CallError::new(ErrorCode::InvalidRequest, message);
-            Err(match said(core, &p.plugin) {
+            Err(match said(hub, &p.plugin) {
                 Some(said) => error.hint(format!("before that it said: {said}")),
                 None => error,
             })
@@ -50,20 +50,20 @@ pub(super) async fn add(core: &Core, p: AddParams) -> Result<AddResult, CallErro
 }
 
 /// What it wrote of late: it is gone, and nobody can ask for its log any more.
-fn said(core: &Core, plugin: &PluginName) -> Option<String> {
-    let lines = core.manager.log(plugin).last(LINES);
+fn said(hub: &HubInner, plugin: &PluginName) -> Option<String> {
+    let lines = hub.manager.log(plugin).last(LINES);
     let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     (!lines.is_empty()).then(|| lines.join(" · "))
 }
 
-fn lacks_grant(core: &Core, plugin: &PluginName) -> bool {
-    let view = core.manager.view();
+fn lacks_grant(hub: &HubInner, plugin: &PluginName) -> bool {
+    let view = hub.manager.view();
     let candidate = view.candidates.get(plugin);
     candidate.is_some_and(|candidate| candidate.lacks_grant())
 }
 
-fn methods(core: &Core, plugin: &PluginName) -> Vec<String> {
-    let snapshot = core.snapshot.load();
+fn methods(hub: &HubInner, plugin: &PluginName) -> Vec<String> {
+    let snapshot = hub.snapshot.load();
     let names = snapshot.routes.keys().map(ToString::to_string);
     let mut mine: Vec<String> = names
         .filter(|name| name.split('.').next() == Some(plugin.as_str()))

@@ -11,20 +11,20 @@ use super::types::{
     InfoResult, ListResult, OrderResult, Ordered, ReloadResult, SettingInfo, TraceParams,
     TraceResult,
 };
-use crate::hub::Core;
+use crate::hub::HubInner;
 use crate::manager::{Candidate, Plan, ROSTER, Reloaded, View};
 use crate::methods::admin_scope;
 
-pub(super) fn list(core: &Core, view: &View) -> ListResult {
+pub(super) fn list(hub: &HubInner, view: &View) -> ListResult {
     ListResult {
         plugins: view.statuses.values().cloned().collect(),
         problems: view.problems.clone(),
-        roster: core.manager.config_dir().map(|dir| dir.join(ROSTER)),
+        roster: hub.manager.config_dir().map(|dir| dir.join(ROSTER)),
     }
 }
 
 /// What was found, as far as that can be told without activating it.
-pub(super) fn plan(core: &Core, plan: Plan) -> ListResult {
+pub(super) fn plan(hub: &HubInner, plan: Plan) -> ListResult {
     let status = |candidate: &Candidate| {
         let (state, reason) = match &candidate.refused {
             Some((state, reason)) => (*state, Some(reason.clone())),
@@ -45,7 +45,7 @@ pub(super) fn plan(core: &Core, plan: Plan) -> ListResult {
     ListResult {
         plugins,
         problems,
-        roster: core.manager.config_dir().map(|dir| dir.join(ROSTER)),
+        roster: hub.manager.config_dir().map(|dir| dir.join(ROSTER)),
     }
 }
 
@@ -80,7 +80,12 @@ pub(super) fn reloaded(reloaded: Reloaded, view: &View) -> ReloadResult {
     }
 }
 
-pub(super) fn info(core: &Core, view: &View, candidate: &Candidate, user: &UserId) -> InfoResult {
+pub(super) fn info(
+    hub: &HubInner,
+    view: &View,
+    candidate: &Candidate,
+    user: &UserId,
+) -> InfoResult {
     let name = &candidate.name;
     let unknown = || PluginStatus {
         name: name.clone(),
@@ -88,7 +93,7 @@ pub(super) fn info(core: &Core, view: &View, candidate: &Candidate, user: &UserI
         reason: None,
         version: candidate.version(),
     };
-    let snapshot = core.snapshot.load();
+    let snapshot = hub.snapshot.load();
     let routes = snapshot.routes.values();
     let mut methods: Vec<String> = routes
         .filter(|route| route.plugin == *name)
@@ -116,7 +121,7 @@ pub(super) fn info(core: &Core, view: &View, candidate: &Candidate, user: &UserI
         methods,
         hooks: hooks.map(|hook| hook.hook.to_string()).collect(),
         rules: candidate.rules.clone(),
-        settings: settings(core, candidate, user),
+        settings: settings(hub, candidate, user),
         code: manifest.and_then(|manifest| manifest.code.clone()),
         warnings: view.warnings.get(name).cloned().unwrap_or_default(),
         problems: candidate.problems.clone(),
@@ -125,11 +130,11 @@ pub(super) fn info(core: &Core, view: &View, candidate: &Candidate, user: &UserI
 
 /// What can be set, and what holds for a user.
 pub(super) fn settings(
-    core: &Core,
+    hub: &HubInner,
     candidate: &Candidate,
     user: &UserId,
 ) -> BTreeMap<String, SettingInfo> {
-    let settings = core.manager.settings_of(candidate);
+    let settings = hub.manager.settings_of(candidate);
     let (common, mut mine) = (settings.values(), settings.of(user));
     let told = settings.declared().iter().map(|(name, setting)| {
         let value = mine.remove(name).unwrap_or_default();

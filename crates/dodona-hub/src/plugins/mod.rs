@@ -13,7 +13,7 @@ use dodona_plugin::{
 };
 use dodona_proto::{PluginName, PluginStatus};
 
-use crate::hub::Core;
+use crate::hub::HubInner;
 use crate::manager::{Candidate, Change, Reloaded, View};
 use types::{
     AddParams, AddResult, CapabilityParams, InfoResult, ListResult, LogsParams, LogsResult,
@@ -28,12 +28,12 @@ pub(crate) fn name() -> PluginName {
 
 /// The plugin. It holds the hub weakly: the hub holds it.
 pub(crate) struct PluginsPlugin {
-    core: Weak<Core>,
+    hub: Weak<HubInner>,
 }
 
 impl PluginsPlugin {
-    pub(crate) fn new(core: Weak<Core>) -> Self {
-        Self { core }
+    pub(crate) fn new(hub: Weak<HubInner>) -> Self {
+        Self { hub }
     }
 }
 
@@ -52,7 +52,7 @@ impl Plugin for PluginsPlugin {
 
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
         let methods = Arc::new(PluginsMethods {
-            core: self.core.clone(),
+            hub: self.hub.clone(),
         })
         .plugin_methods();
         Box::pin(async { Ok(Contribution::new().methods(methods?)) })
@@ -60,26 +60,26 @@ impl Plugin for PluginsPlugin {
 }
 
 struct PluginsMethods {
-    core: Weak<Core>,
+    hub: Weak<HubInner>,
 }
 
 impl PluginsMethods {
-    fn core(&self) -> Result<Arc<Core>, CallError> {
-        self.core
+    fn hub(&self) -> Result<Arc<HubInner>, CallError> {
+        self.hub
             .upgrade()
             .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
     }
 
     /// Changes the roster, loads it anew, and tells how the plugin is then.
     async fn change(&self, name: &PluginName, change: Change) -> Result<PluginStatus, CallError> {
-        let core = self.core()?;
-        core.manager.change(name, change).await?;
-        let reloaded = core.manager.reload_for(name, &core.snapshot).await;
+        let hub = self.hub()?;
+        hub.manager.change(name, change).await?;
+        let reloaded = hub.manager.reload_for(name, &hub.snapshot).await;
         if let Some(refused) = reloaded.refused {
             return Err(CallError::new(ErrorCode::InvalidRequest, refused)
                 .hint("correct the roster, then run `dodona plugins reload`"));
         }
-        let view = core.manager.view();
+        let view = hub.manager.view();
         let status = view.statuses.get(name).cloned();
         status.ok_or_else(|| missing(&view, name))
     }
@@ -91,41 +91,41 @@ impl PluginsMethods {
     /// in plugins' files.
     #[method(scope = "plugins:read")]
     async fn list(&self, _ctx: &CallCtx) -> Result<ListResult, CallError> {
-        let core = self.core()?;
-        Ok(describe::list(&core, &core.manager.view()))
+        let hub = self.hub()?;
+        Ok(describe::list(&hub, &hub.manager.view()))
     }
 
     /// Tells everything about a plugin: what it needs, may do, brings and can be set to.
     #[method(scope = "plugins:read")]
     async fn info(&self, ctx: &CallCtx, p: PluginParams) -> Result<InfoResult, CallError> {
-        let core = self.core()?;
-        let view = core.manager.view();
+        let hub = self.hub()?;
+        let view = hub.manager.view();
         let candidate = known(&view, &p.plugin)?;
-        Ok(describe::info(&core, &view, candidate, &ctx.principal.user))
+        Ok(describe::info(&hub, &view, candidate, &ctx.principal.user))
     }
 
     /// Reads the roster and all plugins' files anew and tells what is wrong with them, and what
     /// would be active. Nothing changes.
     #[method(scope = "plugins:read")]
     async fn check(&self, _ctx: &CallCtx, _p: NoParams) -> Result<ListResult, CallError> {
-        let core = self.core()?;
-        let plan = core.manager.plan().await;
-        Ok(describe::plan(&core, plan))
+        let hub = self.hub()?;
+        let plan = hub.manager.plan().await;
+        Ok(describe::plan(&hub, plan))
     }
 
     /// Lists the plugins in the order in which they are activated, with what each needs.
     #[method(scope = "plugins:read")]
     async fn order(&self, _ctx: &CallCtx) -> Result<OrderResult, CallError> {
-        Ok(describe::order(&self.core()?.manager.view()))
+        Ok(describe::order(&self.hub()?.manager.view()))
     }
 
     /// Reads the roster and all plugins' files anew, and activates what is new or changed while
     /// calls go on. A roster that cannot be read changes nothing.
     #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn reload(&self, _ctx: &CallCtx) -> Result<ReloadResult, CallError> {
-        let core = self.core()?;
-        let reloaded = core.manager.reload(&core.snapshot).await;
-        Ok(describe::reloaded(reloaded, &core.manager.view()))
+        let hub = self.hub()?;
+        let reloaded = hub.manager.reload(&hub.snapshot).await;
+        Ok(describe::reloaded(reloaded, &hub.manager.view()))
     }
 
     /// Writes into the roster that a plugin is to be active, and activates it.
@@ -144,8 +144,8 @@ impl PluginsMethods {
     /// that cannot be activated is taken out again.
     #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn add(&self, _ctx: &CallCtx, p: AddParams) -> Result<AddResult, CallError> {
-        let core = self.core()?;
-        add::add(&core, p).await
+        let hub = self.hub()?;
+        add::add(&hub, p).await
     }
 
     /// Remove a plugin from the roster and deactivate it. Its settings stay, and so does its data unless
@@ -153,13 +153,13 @@ impl PluginsMethods {
     /// deleted. The data of a plugin that is gone already can be deleted in the same way.
     #[method(scope = "plugins:admin", mutates)]
     async fn remove(&self, _ctx: &CallCtx, p: RemoveParams) -> Result<RemoveResult, CallError> {
-        let core = self.core()?;
-        let view = core.manager.view();
+        let hub = self.hub()?;
+        let view = hub.manager.view();
         let candidate = view.candidates.get(&p.plugin);
         let reloaded = match (candidate, p.delete_data) {
             (None, true) => Reloaded::default(),
             (candidate, _) => {
-                let changed = core.manager.change(&p.plugin, Change::Remove).await;
+                let changed = hub.manager.change(&p.plugin, Change::Remove).await;
                 let directory = candidate.and_then(|candidate| candidate.directory.as_ref());
                 changed.map_err(|error| match directory {
                     Some(directory) => error.hint(format!(
@@ -168,14 +168,14 @@ impl PluginsMethods {
                     )),
                     None => error,
                 })?;
-                core.manager.reload(&core.snapshot).await
+                hub.manager.reload(&hub.snapshot).await
             }
         };
         if p.delete_data {
-            core.manager.delete_data(&p.plugin).await?;
+            hub.manager.delete_data(&p.plugin).await?;
         }
         Ok(RemoveResult {
-            reload: describe::reloaded(reloaded, &core.manager.view()),
+            reload: describe::reloaded(reloaded, &hub.manager.view()),
             data_deleted: p.delete_data,
         })
     }
@@ -196,21 +196,21 @@ impl PluginsMethods {
     /// changes, effects and failures for you. With the scope `hub:admin`, those for all users.
     #[method(scope = "plugins:read")]
     async fn trace(&self, ctx: &CallCtx, p: TraceParams) -> Result<TraceResult, CallError> {
-        let core = self.core()?;
+        let hub = self.hub()?;
         if let Some(name) = &p.plugin {
-            known(&core.manager.view(), name)?;
+            known(&hub.manager.view(), name)?;
         }
-        let redactor = &core.config.journal.redactor;
-        describe::trace(&core.snapshot.load().hooks, &ctx.principal, redactor, &p)
+        let redactor = &hub.config.journal.redactor;
+        describe::trace(&hub.snapshot.load().hooks, &ctx.principal, redactor, &p)
     }
 
     /// Reads what a plugin from outside said of late, and how it went with it: its own lines, and
     /// what its process wrote. They are kept while the server runs.
     #[method(scope = "plugins:admin")]
     async fn logs(&self, _ctx: &CallCtx, p: LogsParams) -> Result<LogsResult, CallError> {
-        let core = self.core()?;
-        known(&core.manager.view(), &p.plugin)?;
-        let lines = core.manager.log(&p.plugin).last(p.limit);
+        let hub = self.hub()?;
+        known(&hub.manager.view(), &p.plugin)?;
+        let lines = hub.manager.log(&p.plugin).last(p.limit);
         Ok(LogsResult { lines })
     }
 
@@ -221,15 +221,15 @@ impl PluginsMethods {
         ctx: &CallCtx,
         p: SettingsParams,
     ) -> Result<SettingsResult, CallError> {
-        let core = self.core()?;
-        let view = core.manager.view();
+        let hub = self.hub()?;
+        let view = hub.manager.view();
         if let Some(name) = &p.plugin {
             known(&view, name)?;
         }
         let wanted = |name: &PluginName| p.plugin.as_ref().is_none_or(|wanted| wanted == name);
         let candidates = view.candidates.values().filter(|c| wanted(&c.name));
         let plugins = candidates.filter_map(|candidate| {
-            let settings = describe::settings(&core, candidate, &ctx.principal.user);
+            let settings = describe::settings(&hub, candidate, &ctx.principal.user);
             (!settings.is_empty()).then(|| (candidate.name.to_string(), settings))
         });
         Ok(SettingsResult {
@@ -240,10 +240,10 @@ impl PluginsMethods {
     /// Sets a plugin's setting for the caller alone.
     #[method(scope = "plugins:settings", mutates)]
     async fn set(&self, ctx: &CallCtx, p: SetParams) -> Result<SetResult, CallError> {
-        let core = self.core()?;
-        let view = core.manager.view();
+        let hub = self.hub()?;
+        let view = hub.manager.view();
         let candidate = known(&view, &p.plugin)?;
-        let settings = core.manager.settings_of(candidate);
+        let settings = hub.manager.settings_of(candidate);
         let invalid = |message| CallError::new(ErrorCode::InvalidParams, message);
         let Some(setting) = settings.declared().get(&p.setting) else {
             let message = format!("plugin `{}` has no setting `{}`", p.plugin, p.setting);
@@ -257,7 +257,7 @@ impl PluginsMethods {
             .check(&p.value)
             .map_err(|why| invalid(format!("`{}` {why}", p.setting)))?;
         let user = &ctx.principal.user;
-        core.overrides
+        hub.overrides
             .put(user, &p.plugin, &p.setting, Some(value))
             .await?;
         Ok(SetResult {
@@ -268,15 +268,13 @@ impl PluginsMethods {
     /// Forgets what the caller set, so that what holds for everybody holds again.
     #[method(scope = "plugins:settings", mutates)]
     async fn unset(&self, ctx: &CallCtx, p: UnsetParams) -> Result<SetResult, CallError> {
-        let core = self.core()?;
-        let view = core.manager.view();
+        let hub = self.hub()?;
+        let view = hub.manager.view();
         let candidate = known(&view, &p.plugin)?;
         let user = &ctx.principal.user;
-        core.overrides
-            .put(user, &p.plugin, &p.setting, None)
-            .await?;
+        hub.overrides.put(user, &p.plugin, &p.setting, None).await?;
         Ok(SetResult {
-            settings: core.manager.settings_of(candidate).of(user),
+            settings: hub.manager.settings_of(candidate).of(user),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{Hub, HubConfig, StartError};
+use dodona_hub::{HubConfig, PluginHub, StartError};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::hooks::point::PreToolExecute;
 use dodona_plugin::hooks::{Hook, Reply};
@@ -194,14 +194,19 @@ async fn a_plugin_whose_database_is_damaged_or_cannot_be_migrated() {
 async fn names_of_plugins_are_checked_and_unique() {
     let start = async |plugins| {
         let folder = tempfile::tempdir().unwrap();
-        Hub::start(folder.path(), HubConfig::default(), plugins)
+        PluginHub::start(folder.path(), HubConfig::default(), plugins)
             .await
             .map(drop)
     };
     let twice = vec![probe(Vec::new()), probe(Vec::new())];
-    assert!(matches!(start(twice).await, Err(StartError::Twice(name)) if name.as_str() == "probe"));
+    assert!(
+        matches!(start(twice).await, Err(StartError::DuplicateName(name)) if name.as_str() == "probe")
+    );
     let hub = vec![plugin("hub", |_| Ok(Contribution::new()))];
-    assert!(matches!(start(hub).await, Err(StartError::Twice(_))));
+    assert!(matches!(
+        start(hub).await,
+        Err(StartError::DuplicateName(_))
+    ));
     let path = vec![plugin("../hub", |_| Ok(Contribution::new()))];
-    assert!(matches!(start(path).await, Err(StartError::Name(_))));
+    assert!(matches!(start(path).await, Err(StartError::InvalidName(_))));
 }

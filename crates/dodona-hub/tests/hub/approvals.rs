@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use dodona_hub::{Answerers, CancelTarget, HubConfig, Request};
+use dodona_hub::{Approvers, CancelTarget, HubConfig, Request};
 use dodona_plugin::hooks::point::PreToolExecute;
 use dodona_plugin::hooks::{Hook, Reply};
 use dodona_plugin::{Contribution, MethodSpec, Params, Plugin, ToolRequest, ToolSpec};
 use dodona_proto::hook::{ToolPending, Verdict};
 use dodona_proto::{
-    Approval, CallError, DoneStatus, ErrorCode, Event, Item, ItemBody, Principal, QuerySnapshot,
-    ToolCategory,
+    Approval, CallError, DoneStatus, ErrorCode, Event, HubStreamItem, ItemBody, Principal,
+    QuerySnapshot, ToolCategory,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn tool(name: &'static str, approval: Approval) -> MethodSpec {
 /// A hub where somebody can answer.
 fn answerable() -> HubConfig {
     let mut config = HubConfig::default();
-    config.approvals.answerers = Answerers::Somebody;
+    config.approvals.approvers = Approvers::Available;
     config
 }
 
@@ -187,8 +187,8 @@ async fn settled(rig: &Rig, id: &Value) -> Value {
 }
 
 /// The data of one kind.
-fn of_type<'i>(items: &'i [Item], wanted: &str) -> Vec<&'i Value> {
-    let data = |item: &'i Item| match &item.body {
+fn of_type<'i>(items: &'i [HubStreamItem], wanted: &str) -> Vec<&'i Value> {
+    let data = |item: &'i HubStreamItem| match &item.body {
         ItemBody::Data { content_type, data } if content_type == wanted => Some(data),
         _ => None,
     };
@@ -230,7 +230,7 @@ async fn a_call_goes_on_with_what_was_shown_to_whoever_agreed() {
     let items = soon(stream.collect()).await.unwrap();
     assert_eq!(check(&items), (DoneStatus::Complete, None));
     let request = of_type(&items, "ApprovalRequest");
-    let message = "`probe.write` needs a person's agreement";
+    let message = "`probe.write` requires approval";
     assert_eq!(
         request,
         [
@@ -302,7 +302,7 @@ async fn who_does_not_agree_says_why_and_nothing_runs() {
     let params = json!({"id": id, "reason": "not today"});
     call(&rig, root(), "hub.deny", params).await.unwrap();
     let items = soon(stream.collect()).await.unwrap();
-    let reason = "user `root` did not allow `probe.write`: not today".to_owned();
+    let reason = "user `root` denied `probe.write`: not today".to_owned();
     assert_eq!(check(&items), (DoneStatus::Refused, Some(reason)));
     assert_eq!(codes(&items), [ErrorCode::Denied]);
     assert_eq!(ran.load(Ordering::Relaxed), 0);
@@ -341,7 +341,7 @@ async fn of_many_answers_exactly_one_counts_and_the_others_are_told_which() {
             assert_eq!(told.data_value(), Some(winner));
             let by = winner["answered_by"].as_str().unwrap();
             let state = winner["state"].as_str().unwrap();
-            let message = format!("user `{by}` has answered already: {state}");
+            let message = format!("user `{by}` has already answered: {state}");
             assert_eq!(told.message, message);
         }
         let items = soon(stream.collect()).await.unwrap();
@@ -404,7 +404,7 @@ async fn a_call_that_is_stopped_takes_its_question_with_it() {
     assert_eq!(check(&items).0, DoneStatus::Cancelled);
     assert_eq!(settled(&rig, &id).await["state"], "cancelled");
     let late = call(&rig, alice(), "hub.approve", json!({ "id": id })).await;
-    let message = "it does not wait for an answer any more: cancelled";
+    let message = "the approval is no longer pending: cancelled";
     assert_eq!(late.unwrap_err().message, message);
     // The same where the caller just goes away.
     let calling = rig
@@ -426,7 +426,7 @@ async fn a_question_that_nobody_answers_is_a_refusal_in_the_end() {
     let (rig, ran) = rig_with(config, |_| Verdict::Allow).await;
     let error = rig.call("probe.write", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::Denied);
-    let message = "`probe.write` was not allowed: nobody answered within 30ms";
+    let message = "`probe.write` was not approved: no answer within 30ms";
     assert_eq!(error.message, message);
     let all = listed(&rig, alice(), json!({"all": true})).await;
     assert_eq!(all[0]["state"], "expired");
@@ -482,7 +482,7 @@ async fn a_tool_has_the_time_and_the_snapshot_that_the_agent_gave_it() {
     let hang = json!({"method": "probe.hang", "timeout_ms": 20});
     let error = rig.call("probe.agent", hang).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::DeadlineExceeded);
-    let message = "`probe.hang` took longer than 20ms and was stopped";
+    let message = "`probe.hang` timed out after 20ms";
     assert_eq!(error.message, message);
     // The call below the tool knows it as well; one that no agent made does not.
     let seen = json!({"method": "probe.seen_below", "timeout_ms": 60_000});
@@ -521,7 +521,7 @@ async fn a_question_is_no_part_of_the_result() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_owner_may_want_to_be_asked_about_any_tool() {
     let mut config = answerable();
-    config.approvals.answerers = Answerers::Nobody;
+    config.approvals.approvers = Approvers::None;
     config.approvals.methods = ["probe.tool", "probe.through"]
         .map(|name| name.parse().unwrap())
         .into();
@@ -537,7 +537,7 @@ async fn the_owner_may_want_to_be_asked_about_any_tool() {
 #[tokio::test]
 async fn what_agents_are_asked_about_is_everybody_elses_own_business() {
     let mut config = HubConfig::default();
-    config.approvals.answerers = Answerers::Nobody;
+    config.approvals.approvers = Approvers::None;
     let by_agent = json!({ "method": "probe.kept" });
     let (rig, _) = rig_with(config.clone(), |_| Verdict::Allow).await;
     rig.call("probe.kept", json!({})).await.unwrap();

@@ -27,13 +27,13 @@ async fn an_unknown_method_comes_with_the_one_that_was_meant() {
         ("hub.method", "did you mean `hub.methods`?"),
         (
             "nothing.like_it",
-            "run `dodona methods` to see what there is",
+            "run `dodona methods` to list all methods",
         ),
     ];
     for (method, hint) in cases {
         let error = refused(&rig, method, json!({})).await;
         assert_eq!(error.code, ErrorCode::MethodNotFound);
-        assert_eq!(error.message, format!("there is no method `{method}`"));
+        assert_eq!(error.message, format!("method `{method}` not found"));
         assert_eq!(error.hint_text(), Some(hint));
     }
     let long = "x".repeat(1 << 20);

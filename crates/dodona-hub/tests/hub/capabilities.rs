@@ -39,7 +39,7 @@ fn entry(name: &str, capabilities: &str) -> String {
     )
 }
 
-async fn info(hub: &dodona_hub::Hub, plugin: &str) -> Value {
+async fn info(hub: &dodona_hub::PluginHub, plugin: &str) -> Value {
     ask(hub, "plugins.info", json!({ "plugin": plugin }))
         .await
         .unwrap()

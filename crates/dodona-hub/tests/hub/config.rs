@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dodona_hub::{Hub, HubConfig, Request};
+use dodona_hub::{HubConfig, PluginHub, Request};
 use dodona_plugin::{Contribution, Plugin, PluginContext, Setting, SettingKind, Settings};
 use dodona_proto::{ErrorCode, PluginState, Principal, UserId};
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ fn somebody(name: &str) -> Arc<Principal> {
 }
 
 async fn call(
-    hub: &Hub,
+    hub: &PluginHub,
     who: &str,
     method: &str,
     params: Value,

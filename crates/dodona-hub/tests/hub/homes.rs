@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{Hub, HubConfig, Module, Places, Request};
+use dodona_hub::{HubConfig, HubPaths, Module, PluginHub, Request};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{
     ActivationError, BoxFuture, CallError, Contribution, Plugin, PluginContext, Settings,
@@ -56,14 +56,14 @@ impl Home {
         self.write(&format!("plugins/{name}/manifest.toml"), &manifest);
     }
 
-    pub(crate) fn places(&self) -> Places {
-        Places {
+    pub(crate) fn paths(&self) -> HubPaths {
+        HubPaths {
             data: self.folder.path().join("data"),
             config: Some(self.folder.path().join("config")),
         }
     }
 
-    pub(crate) async fn start<M: Into<Module>>(&self, modules: Vec<M>) -> Hub {
+    pub(crate) async fn start<M: Into<Module>>(&self, modules: Vec<M>) -> PluginHub {
         self.start_with(HubConfig::default(), modules).await
     }
 
@@ -71,28 +71,30 @@ impl Home {
         &self,
         config: HubConfig,
         modules: Vec<M>,
-    ) -> Hub {
-        Hub::start(self.places(), config, modules).await.unwrap()
+    ) -> PluginHub {
+        PluginHub::start(self.paths(), config, modules)
+            .await
+            .unwrap()
     }
 }
 
-pub(crate) async fn stop(hub: Hub) {
+pub(crate) async fn stop(hub: PluginHub) {
     soon(hub.stop(Duration::from_secs(5))).await;
 }
 
 /// Asks as somebody who may do everything.
-pub(crate) async fn ask(hub: &Hub, method: &str, params: Value) -> Result<Value, CallError> {
+pub(crate) async fn ask(hub: &PluginHub, method: &str, params: Value) -> Result<Value, CallError> {
     soon(hub.call(Request::new(root(), method, params))).await
 }
 
-pub(crate) fn status(hub: &Hub, name: &str) -> PluginStatus {
+pub(crate) fn status(hub: &PluginHub, name: &str) -> PluginStatus {
     let found = hub.plugins().into_iter().find(|s| s.name.as_str() == name);
     found.unwrap_or_else(|| panic!("there is no `{name}`"))
 }
 
 /// The plugin is in this state, and its reason has these words.
 #[track_caller]
-pub(crate) fn assert_status(hub: &Hub, name: &str, state: PluginState, words: &str) {
+pub(crate) fn assert_status(hub: &PluginHub, name: &str, state: PluginState, words: &str) {
     let status = status(hub, name);
     let reason = status.reason.unwrap_or_default();
     assert_eq!(status.state, state, "{name}: {reason}");

@@ -139,7 +139,7 @@ async fn a_method_without_a_scope_is_for_other_plugins_only() {
         let request = Request::new(who.clone(), "probe.inner", json!({}));
         let error = rig.hub.call(request.clone()).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::MethodNotFound);
-        assert_eq!(error.message, "there is no method `probe.inner`");
+        assert_eq!(error.message, "method `probe.inner` not found");
         let opened = rig.hub.open(request).await.map(drop).unwrap_err();
         assert_eq!(opened.code, ErrorCode::MethodNotFound);
         let names: Vec<String> = rig

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dodona_hub::{CancelTarget, HubConfig, Request};
 use dodona_plugin::MethodSpec;
-use dodona_proto::{DoneStatus, ErrorCode, Item, StreamId};
+use dodona_proto::{DoneStatus, ErrorCode, HubStreamItem, StreamId};
 use dodona_store::{Durability, Store, StoreOptions};
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -57,7 +57,7 @@ impl Lock {
 }
 
 /// A stream as the database has it, once it has ended.
-async fn ended(rig: &Rig, stream: StreamId) -> Vec<Item> {
+async fn ended(rig: &Rig, stream: StreamId) -> Vec<HubStreamItem> {
     let journal = rig.hub.journal();
     soon(async {
         while journal.head(stream).await.unwrap().unwrap().1.is_none() {
@@ -81,7 +81,7 @@ async fn a_stream_that_loses_an_item_is_stopped_and_ends_once_the_journal_works_
     let mut busy = rig
         .open("echo.count", json!({"to": 1_000_000, "delay_ms": 1}))
         .await;
-    let mut seen: Vec<Item> = Vec::new();
+    let mut seen: Vec<HubStreamItem> = Vec::new();
     while seen.len() < 10 {
         let items = soon(busy.next()).await.unwrap().unwrap();
         seen.extend(items.iter().map(|item| item.to_item().unwrap()));
@@ -122,7 +122,7 @@ async fn a_stream_that_loses_an_item_is_stopped_and_ends_once_the_journal_works_
 
     lock.release().await;
     let items = ended(&rig, busy.stream()).await;
-    let reason = "an item could not be stored".to_owned();
+    let reason = "failed to store an item of the stream".to_owned();
     assert_eq!(check(&items), (DoneStatus::Failed, Some(reason)));
     assert_eq!(items[..seen.len()], seen, "what was delivered stays");
     let counted: Vec<u64> = data(&items)

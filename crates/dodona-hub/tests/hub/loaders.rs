@@ -66,12 +66,12 @@ fn probe(home: &Home, script: &str) {
     home.write("plugins/probe/main.luau", script);
 }
 
-async fn said(hub: &dodona_hub::Hub) -> String {
+async fn said(hub: &dodona_hub::PluginHub) -> String {
     let answer = ask(hub, "probe.say", json!({})).await.unwrap();
     answer["text"].as_str().unwrap().to_owned()
 }
 
-async fn reload(hub: &dodona_hub::Hub) -> serde_json::Value {
+async fn reload(hub: &dodona_hub::PluginHub) -> serde_json::Value {
     ask(hub, "plugins.reload", json!({})).await.unwrap()
 }
 

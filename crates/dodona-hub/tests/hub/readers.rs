@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use dodona_hub::{Hub, HubConfig, Keep, Reader, Request};
-use dodona_proto::{DoneStatus, Item, StreamId};
+use dodona_hub::{HubConfig, PluginHub, Reader, Request, UnreadPolicy};
+use dodona_proto::{DoneStatus, HubStreamItem, StreamId};
 use dodona_store::journal::JournalOptions;
 use serde_json::json;
 
 use crate::support::{Rig, alice, check, data, object, soon, spec, streaming, until};
 
 /// Everything a reader has still to come, with a pause after each step.
-async fn rest(mut reader: Reader, pause: Duration) -> Vec<Item> {
+async fn rest(mut reader: Reader, pause: Duration) -> Vec<HubStreamItem> {
     let mut items = Vec::new();
     while let Some(some) = soon(reader.next()).await.unwrap() {
         items.extend(some.iter().map(|item| item.to_item().unwrap()));
@@ -19,7 +19,7 @@ async fn rest(mut reader: Reader, pause: Duration) -> Vec<Item> {
     items
 }
 
-async fn attach(hub: &Hub, stream: StreamId, after: u64) -> Reader {
+async fn attach(hub: &PluginHub, stream: StreamId, after: u64) -> Reader {
     soon(hub.attach(&alice(), stream, after)).await.unwrap()
 }
 
@@ -176,7 +176,7 @@ async fn a_released_stream_goes_on_while_somebody_reads_it_or_it_is_detached() {
     let read = rig.open("echo.count", params.clone()).await.into_reader();
     let detached = rig.open("echo.count", params.clone()).await.detach();
     let mut request = Request::new(alice(), "echo.count", params);
-    request.keep = Keep::Detached;
+    request.when_unread = UnreadPolicy::RunToEnd;
     let kept = soon(rig.hub.open(request)).await.unwrap().into_reader();
     let ids = [
         left.stream(),
@@ -213,7 +213,7 @@ async fn a_step_that_is_dropped_loses_and_repeats_nothing() {
         .open("echo.count", json!({"to": 100, "delay_ms": 1}))
         .await;
     let mut reader = stream.into_reader();
-    let mut items: Vec<Item> = Vec::new();
+    let mut items: Vec<HubStreamItem> = Vec::new();
     soon(async {
         loop {
             let step = tokio::time::timeout(Duration::from_micros(300), reader.next()).await;

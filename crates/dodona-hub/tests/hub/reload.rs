@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use dodona_hub::{Hub, Request};
+use dodona_hub::{PluginHub, Request};
 use dodona_plugin::hooks::{Hook, Reply, point};
 use dodona_plugin::{CallError, Contribution, Plugin};
 use dodona_proto::{ErrorCode, PluginState};
@@ -51,16 +51,16 @@ fn counted(lives: &Count, ends: &Count) -> Arc<dyn Plugin> {
         .done()
 }
 
-async fn reload(hub: &Hub) -> Value {
+async fn reload(hub: &PluginHub) -> Value {
     ask(hub, "plugins.reload", json!({})).await.unwrap()
 }
 
-async fn life(hub: &Hub) -> Result<u64, CallError> {
+async fn life(hub: &PluginHub) -> Result<u64, CallError> {
     let answer = ask(hub, "counted.life", json!({})).await?;
     Ok(answer["life"].as_u64().unwrap())
 }
 
-async fn hooks(hub: &Hub) -> usize {
+async fn hooks(hub: &PluginHub) -> usize {
     let traced = ask(hub, "plugins.trace", json!({})).await.unwrap();
     traced["hooks"].as_array().unwrap().len()
 }

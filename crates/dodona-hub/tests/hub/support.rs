@@ -5,14 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{Hub, HubConfig, LimitsConfig, Request, echo};
+use dodona_hub::{HubConfig, LimitsConfig, PluginHub, Request, echo};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{
     ActivationError, CallCtx, CallError, Contribution, Emitter, Method, MethodSpec, Plugin,
     PluginContext,
 };
 use dodona_proto::{
-    CallId, DoneStatus, ErrorCode, Item, ItemBody, Principal, Scope, Scopes, Surface, UserId,
+    CallId, DoneStatus, ErrorCode, HubStreamItem, ItemBody, Principal, Scope, Scopes, Surface,
+    UserId,
 };
 use serde_json::{Map, Value};
 use tempfile::TempDir;
@@ -78,7 +79,7 @@ pub(crate) fn root() -> Arc<Principal> {
 
 /// A hub that goes away with its folder.
 pub(crate) struct Rig {
-    pub(crate) hub: Hub,
+    pub(crate) hub: PluginHub,
     folder: TempDir,
 }
 
@@ -101,7 +102,9 @@ impl Rig {
         plugins.push(Arc::new(echo::EchoPlugin::default()));
         // Users of these tests have few rights, and register temporary directories.
         config.project_roots = vec![std::env::temp_dir()];
-        let hub = Hub::start(folder.path(), config, plugins).await.unwrap();
+        let hub = PluginHub::start(folder.path(), config, plugins)
+            .await
+            .unwrap();
         Self { hub, folder }
     }
 
@@ -135,7 +138,7 @@ impl Rig {
     }
 
     /// Every item of a call, to its end.
-    pub(crate) async fn items(&self, method: &str, params: Value) -> Vec<Item> {
+    pub(crate) async fn items(&self, method: &str, params: Value) -> Vec<HubStreamItem> {
         let stream = self.open(method, params).await;
         soon(stream.collect()).await.unwrap()
     }
@@ -228,7 +231,7 @@ where
 /// terminal for each call and nothing of that call or of those below it after that, every call's
 /// maker there too, and so the root's terminal last. Returns how the root ended.
 #[track_caller]
-pub(crate) fn check(items: &[Item]) -> (DoneStatus, Option<String>) {
+pub(crate) fn check(items: &[HubStreamItem]) -> (DoneStatus, Option<String>) {
     let mut ended: BTreeSet<CallId> = BTreeSet::new();
     let mut seen: BTreeSet<CallId> = BTreeSet::new();
     for (item, seq) in items.iter().zip(1..) {
@@ -251,7 +254,7 @@ pub(crate) fn check(items: &[Item]) -> (DoneStatus, Option<String>) {
         );
     }
     match items.last() {
-        Some(Item {
+        Some(HubStreamItem {
             call_id,
             body: ItemBody::Done { status, reason },
             ..
@@ -261,8 +264,8 @@ pub(crate) fn check(items: &[Item]) -> (DoneStatus, Option<String>) {
 }
 
 /// How each call ended, by its id without the stream's.
-pub(crate) fn endings(items: &[Item]) -> BTreeMap<CallId, DoneStatus> {
-    let done = |item: &Item| match item.body {
+pub(crate) fn endings(items: &[HubStreamItem]) -> BTreeMap<CallId, DoneStatus> {
+    let done = |item: &HubStreamItem| match item.body {
         ItemBody::Done { status, .. } => Some((item.call_id, status)),
         _ => None,
     };
@@ -270,8 +273,8 @@ pub(crate) fn endings(items: &[Item]) -> BTreeMap<CallId, DoneStatus> {
 }
 
 /// The data of a stream, in order.
-pub(crate) fn data(items: &[Item]) -> Vec<Value> {
-    let data = |item: &Item| match &item.body {
+pub(crate) fn data(items: &[HubStreamItem]) -> Vec<Value> {
+    let data = |item: &HubStreamItem| match &item.body {
         ItemBody::Data { data, .. } => Some(data.clone()),
         _ => None,
     };
@@ -279,8 +282,8 @@ pub(crate) fn data(items: &[Item]) -> Vec<Value> {
 }
 
 /// The error codes of a stream, in order.
-pub(crate) fn codes(items: &[Item]) -> Vec<ErrorCode> {
-    let code = |item: &Item| match &item.body {
+pub(crate) fn codes(items: &[HubStreamItem]) -> Vec<ErrorCode> {
+    let code = |item: &HubStreamItem| match &item.body {
         ItemBody::Error { code, .. } => Some(code.clone()),
         _ => None,
     };

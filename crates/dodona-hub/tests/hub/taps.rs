@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dodona_hub::CancelTarget;
 use dodona_plugin::{Method, MethodSpec, Params};
-use dodona_proto::{DoneStatus, Item, ItemBody};
+use dodona_proto::{DoneStatus, HubStreamItem, ItemBody};
 use futures_util::StreamExt;
 use serde_json::json;
 
@@ -15,16 +15,16 @@ use crate::support::{
 };
 
 /// The items of a nested call as a root's would be: numbered, and with the call at the root.
-fn rooted(items: &[Item]) -> Vec<Item> {
+fn rooted(items: &[HubStreamItem]) -> Vec<HubStreamItem> {
     let own = items.iter().map(|item| item.call_id).min().unwrap();
     let stream = dodona_proto::StreamId::random();
-    let rebase = |item: &Item| {
+    let rebase = |item: &HubStreamItem| {
         let text = item.call_id.to_string();
         let call_id = text
             .replace(&own.to_string(), &stream.to_string())
             .parse()
             .unwrap();
-        Item {
+        HubStreamItem {
             call_id,
             ..item.clone()
         }
@@ -49,7 +49,7 @@ fn watch() -> Method {
     })
 }
 
-fn seen(result: &serde_json::Value) -> Vec<Item> {
+fn seen(result: &serde_json::Value) -> Vec<HubStreamItem> {
     serde_json::from_value(result["items"].clone()).unwrap()
 }
 
@@ -182,7 +182,7 @@ async fn a_consumer_that_never_reads_holds_up_the_producer_but_not_its_end() {
     until(|| rig.hub.calls(&alice()).is_empty()).await;
     rig.hub.journal().flush().await.unwrap();
     let page = rig.hub.journal().page(id, 0, 1000).await.unwrap();
-    let items: Vec<Item> = page.iter().map(|item| item.to_item().unwrap()).collect();
+    let items: Vec<HubStreamItem> = page.iter().map(|item| item.to_item().unwrap()).collect();
     assert_eq!(check(&items).0, DoneStatus::Cancelled);
     let ending = endings(&items)[&id.root_call().child(1).unwrap()];
     assert_eq!(ending, DoneStatus::Limited);

@@ -261,7 +261,7 @@ async fn a_dropped_stream_and_a_dropped_call_are_cancelled() {
     while let Some(some) = soon(reader.next()).await.unwrap() {
         items.extend(some.iter().map(|item| item.to_item().unwrap()));
     }
-    let reason = "nobody waits for the result any more".to_owned();
+    let reason = "the caller no longer waits for the result".to_owned();
     assert_eq!(check(&items), (DoneStatus::Cancelled, Some(reason)));
     assert_eq!(endings(&items).len(), 15);
     let call = rig.hub.call(Request::new(
@@ -291,7 +291,7 @@ async fn a_call_whose_opening_nobody_waits_for_is_cancelled() {
     rig.hub.journal().flush().await.unwrap();
     let page = rig.hub.journal().page(stream, 0, 10).await.unwrap();
     let items: Vec<_> = page.iter().map(|item| item.to_item().unwrap()).collect();
-    let reason = "nobody waits for the result any more".to_owned();
+    let reason = "the caller no longer waits for the result".to_owned();
     assert_eq!(check(&items), (DoneStatus::Cancelled, Some(reason)));
 }
 
@@ -315,7 +315,7 @@ async fn a_stream_nobody_reads_is_cancelled_after_the_grace_time() {
         .await
         .unwrap();
     assert_eq!(page["ended"], "cancelled");
-    assert_eq!(page["items"][0]["reason"], "nobody was reading");
+    assert_eq!(page["items"][0]["reason"], "the stream had no reader");
 }
 
 #[tokio::test(flavor = "multi_thread")]

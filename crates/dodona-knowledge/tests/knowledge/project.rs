@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{CallStream, Hub, HubConfig, Limit, Request};
+use dodona_hub::{CallStream, HubConfig, Limit, PluginHub, Request};
 use dodona_knowledge::{FileAccess, Options, WebOptions};
 use dodona_llm::Embedder;
 use dodona_plugin::Plugin;
@@ -17,7 +17,7 @@ pub(crate) struct TestProject {
     place: PathBuf,
     /// Removed with this, unless somebody else has it.
     _folder: Option<TempDir>,
-    hub: Hub,
+    hub: PluginHub,
     id: ProjectId,
     setup: Setup,
 }
@@ -189,7 +189,7 @@ fn options(embedder: Option<Arc<Embedder>>, web: WebOptions) -> Options {
     }
 }
 
-async fn start(place: &Path, setup: &Setup) -> (Hub, ProjectId) {
+async fn start(place: &Path, setup: &Setup) -> (PluginHub, ProjectId) {
     let mut config = HubConfig {
         http: HttpClient::new(&setup.allow_hosts),
         ..HubConfig::default()
@@ -203,7 +203,7 @@ async fn start(place: &Path, setup: &Setup) -> (Hub, ProjectId) {
     config.approvals.unattended = unattended.collect();
     let mut plugins = dodona_knowledge::plugins(options(setup.embedder.clone(), setup.web.clone()));
     plugins.extend(setup.plugins.iter().cloned());
-    let hub = Hub::start(&place.join("data"), config, plugins)
+    let hub = PluginHub::start(&place.join("data"), config, plugins)
         .await
         .unwrap();
     let root = place.join("project");

@@ -1,10 +1,10 @@
-use dodona_proto::{DoneStatus, ErrorCode, Item, ItemBody, PluginPath, StreamId};
+use dodona_proto::{DoneStatus, ErrorCode, HubStreamItem, ItemBody, PluginPath, StreamId};
 use serde_json::json;
 
-fn item(body: ItemBody) -> Item {
+fn item(body: ItemBody) -> HubStreamItem {
     let path: PluginPath = "agent.vault".parse().expect("a path");
     let call_id = StreamId::random().root_call().child(3).expect("shallow");
-    Item {
+    HubStreamItem {
         call_id,
         seq: 7,
         plugin_path: path,
@@ -66,7 +66,7 @@ fn items_are_flat_objects_and_read_back() {
         let item = item(body);
         let mut wire = serde_json::to_value(&item).expect("serialises");
         assert_eq!(
-            serde_json::from_value::<Item>(wire.clone()).expect("parses"),
+            serde_json::from_value::<HubStreamItem>(wire.clone()).expect("parses"),
             item
         );
         let fields = wire.as_object_mut().expect("an object");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dodona_hub::{Answerers, HubConfig};
+use dodona_hub::{Approvers, HubConfig};
 use dodona_testkit::model_server::Reply;
 use serde_json::json;
 
@@ -116,7 +116,7 @@ async fn a_denied_call_is_not_asked_about_again_in_the_same_query() {
         "type = \"require_approval\"\nmessage = \"Echo?\"",
     );
     let mut config = HubConfig::default();
-    config.approvals.answerers = Answerers::Somebody;
+    config.approvals.approvers = Approvers::Available;
     let rig = Arc::new(Rig::set_up(config, &[("a.toml", &ask)]).await);
     let asking = Arc::clone(&rig);
     let asked = tokio::spawn(async move {

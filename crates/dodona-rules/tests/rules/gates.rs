@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dodona_hub::{Answerers, HubConfig, Request};
+use dodona_hub::{Approvers, HubConfig, Request};
 use dodona_proto::{ErrorCode, Principal, Scopes, Surface, UserId};
 use dodona_testkit::model_server::Reply;
 use serde_json::json;
@@ -29,7 +29,7 @@ fn ask() -> String {
 
 fn answerable() -> HubConfig {
     let mut config = HubConfig::default();
-    config.approvals.answerers = Answerers::Somebody;
+    config.approvals.approvers = Approvers::Available;
     config
 }
 
@@ -103,7 +103,7 @@ async fn pending(rig: &Rig) -> Vec<serde_json::Value> {
 #[tokio::test]
 async fn where_nobody_can_be_asked_a_question_is_a_refusal() {
     let mut config = HubConfig::default();
-    config.approvals.answerers = Answerers::Nobody;
+    config.approvals.approvers = Approvers::None;
     let rig = Rig::set_up(config, &[("a.toml", &ask())]).await;
     let error = rig.echo("x").await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired);

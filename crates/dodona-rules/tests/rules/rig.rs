@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dodona_agent::{AgentOptions, AgentPlugin};
-use dodona_hub::{CallStream, Hub, HubConfig, Places, Request};
+use dodona_hub::{CallStream, HubConfig, HubPaths, PluginHub, Request};
 use dodona_llm::{ModelConfig, Models, Provider};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
-use dodona_proto::{Event, Item, ItemBody, Project};
+use dodona_proto::{Event, HubStreamItem, ItemBody, Project};
 use dodona_rules::{RulesOptions, RulesPlugin, load};
 use dodona_testkit::model_server::{ModelServer, Reply};
 use schemars::JsonSchema;
@@ -97,13 +97,13 @@ pub(crate) struct Rig {
     folder: TempDir,
     config: HubConfig,
     options: AgentOptions,
-    hub: Hub,
+    hub: PluginHub,
     project: Project,
 }
 
 /// What an answer came to.
 pub(crate) struct Answer {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<HubStreamItem>,
 }
 
 impl Rig {
@@ -160,7 +160,7 @@ impl Rig {
         }
     }
 
-    pub(crate) fn hub(&self) -> &Hub {
+    pub(crate) fn hub(&self) -> &PluginHub {
         &self.hub
     }
 
@@ -365,7 +365,11 @@ fn models(url: &str) -> Models {
     models
 }
 
-async fn start(folder: &TempDir, config: &HubConfig, options: &AgentOptions) -> (Hub, Project) {
+async fn start(
+    folder: &TempDir,
+    config: &HubConfig,
+    options: &AgentOptions,
+) -> (PluginHub, Project) {
     let home = folder.path().join("config");
     let rules = RulesOptions {
         rules: Some(home.join("rules")),
@@ -376,11 +380,13 @@ async fn start(folder: &TempDir, config: &HubConfig, options: &AgentOptions) -> 
         Arc::new(RulesPlugin::new(rules)),
         Arc::new(ToolsPlugin),
     ];
-    let places = Places {
+    let paths = HubPaths {
         data: folder.path().join("data"),
         config: Some(home),
     };
-    let hub = Hub::start(places, config.clone(), plugins).await.unwrap();
+    let hub = PluginHub::start(paths, config.clone(), plugins)
+        .await
+        .unwrap();
     let register = Request::new(
         dodona_testkit::principal("alice"),
         "hub.register_project",

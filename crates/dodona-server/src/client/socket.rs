@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dodona_proto::Item;
+use dodona_proto::HubStreamItem;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, Uri};
@@ -77,7 +77,7 @@ pub(super) struct Socket {
 /// A running subscription.
 pub(super) struct Subscription {
     pub(super) id: String,
-    pub(super) items: mpsc::Receiver<Result<Item, serde_json::Error>>,
+    pub(super) items: mpsc::Receiver<Result<HubStreamItem, serde_json::Error>>,
 }
 
 /// Who waits for what. Shared by callers and the reader task.
@@ -86,7 +86,7 @@ struct State {
     closed: bool,
     last_id: u64,
     pending: HashMap<u64, Pending>,
-    subscriptions: HashMap<String, mpsc::Sender<Result<Item, serde_json::Error>>>,
+    subscriptions: HashMap<String, mpsc::Sender<Result<HubStreamItem, serde_json::Error>>>,
 }
 
 enum Pending {

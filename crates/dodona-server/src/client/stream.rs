@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dodona_proto::{
-    ApprovalAnswer, ApprovalRequest, CallError, DoneStatus, ErrorCode, Item, ItemBody, StreamId,
+    ApprovalAnswer, ApprovalRequest, CallError, DoneStatus, ErrorCode, HubStreamItem, ItemBody,
+    StreamId,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -56,7 +57,7 @@ impl RemoteStream {
     }
 
     /// The next item; `None` after the terminal.
-    pub async fn next(&mut self) -> Result<Option<Item>, CallError> {
+    pub async fn next(&mut self) -> Result<Option<HubStreamItem>, CallError> {
         while !self.ended {
             let Some(items) = &mut self.items else {
                 self.resume().await?;
@@ -111,7 +112,7 @@ impl RemoteStream {
         Ok(result)
     }
 
-    fn take(&mut self, item: Item) -> Item {
+    fn take(&mut self, item: HubStreamItem) -> HubStreamItem {
         self.seen = item.seq;
         self.ended = item.call_id.depth() == 0 && matches!(item.body, ItemBody::Done { .. });
         item

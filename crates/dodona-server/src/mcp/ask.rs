@@ -123,7 +123,7 @@ fn output() -> Value {
 /// What the agent is asked with.
 pub(super) fn params(arguments: Value) -> Result<Value, CallError> {
     let p: AskParams = serde_json::from_value(arguments).map_err(|error| {
-        let message = format!("the parameters do not fit: {error}");
+        let message = format!("invalid parameters: {error}");
         CallError::new(ErrorCode::InvalidParams, message).hint("ask with `question`")
     })?;
     let mut params = json!({ "message": p.question });

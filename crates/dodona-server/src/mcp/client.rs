@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dodona_proto::{Item, ItemBody};
+use dodona_proto::{HubStreamItem, ItemBody};
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, InputRequest, LoggingLevel,
     LoggingMessageNotificationParam, ProtocolVersion, RequestId, ServerRequest,
@@ -114,7 +114,7 @@ impl Client {
 
     /// Tells it what happens in a call, if it wants to hear of that: how it goes, and what went
     /// wrong without ending it.
-    pub(super) async fn log(&self, item: &Item) {
+    pub(super) async fn log(&self, item: &HubStreamItem) {
         let Some(from) = self.level else {
             return;
         };

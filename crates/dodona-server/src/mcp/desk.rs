@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dodona_hub::{CallStream, Hub, Request};
+use dodona_hub::{CallStream, PluginHub, Request};
 use dodona_plugin::hooks::Hooks;
-use dodona_proto::{CallError, ErrorCode, Item, MethodDescriptor, Scopes, UserId};
+use dodona_proto::{CallError, ErrorCode, HubStreamItem, MethodDescriptor, Scopes, UserId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,13 +20,13 @@ use crate::rpc;
 
 /// The hub in this process, and what is kept of its tools.
 pub(super) struct Here {
-    pub(super) hub: Hub,
+    pub(super) hub: PluginHub,
     kept: Mutex<(Arc<Hooks>, Arc<Catalogues>)>,
     parked: Parked,
 }
 
 impl Here {
-    pub(super) fn new(hub: Hub) -> Self {
+    pub(super) fn new(hub: PluginHub) -> Self {
         let kept = Mutex::new((hub.hooks(), Arc::default()));
         let parked = Parked::default();
         Self { hub, kept, parked }
@@ -196,14 +196,14 @@ impl There {
 pub(super) enum Items {
     Here {
         stream: CallStream,
-        ready: VecDeque<Item>,
+        ready: VecDeque<HubStreamItem>,
     },
     There(RemoteStream),
 }
 
 impl Items {
     /// The next item; `None` after the terminal. Safe to drop and call again.
-    pub(super) async fn next(&mut self) -> Result<Option<Item>, CallError> {
+    pub(super) async fn next(&mut self) -> Result<Option<HubStreamItem>, CallError> {
         let (stream, ready) = match self {
             Self::There(stream) => return stream.next().await,
             Self::Here { stream, ready } => (stream, ready),

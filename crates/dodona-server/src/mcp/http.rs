@@ -12,7 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use dodona_proto::{CallError, ErrorCode, ProjectId, Surface};
 use futures_util::stream;
 use http_body_util::combinators::BoxBody;
@@ -46,7 +46,11 @@ pub(super) struct Visit {
 }
 
 impl Mcp {
-    pub(crate) fn new(hub: Hub, options: &ServerOptions, shutdown: &CancellationToken) -> Self {
+    pub(crate) fn new(
+        hub: PluginHub,
+        options: &ServerOptions,
+        shutdown: &CancellationToken,
+    ) -> Self {
         let here = Arc::new(Here::new(hub));
         let sessions = Arc::new(Sessions::new());
         let config = StreamableHttpServerConfig::default()
@@ -156,7 +160,7 @@ async fn read(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Response> {
 
 /// What rmcp answers; a stream ends when the hub does not know its reader any more.
 fn until_refused(
-    hub: Hub,
+    hub: PluginHub,
     caller: Caller,
     answer: axum::http::Response<BoxBody<Bytes, Infallible>>,
 ) -> Response {

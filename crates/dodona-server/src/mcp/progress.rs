@@ -1,6 +1,6 @@
 //! What a client is told while a call works.
 
-use dodona_proto::{ApprovalAnswer, ApprovalRequest, Item, ItemBody};
+use dodona_proto::{ApprovalAnswer, ApprovalRequest, HubStreamItem, ItemBody};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 
@@ -32,7 +32,7 @@ impl Progress {
     }
 
     /// Tells what an item says about how the work goes.
-    pub(super) async fn item(&mut self, item: &Item) {
+    pub(super) async fn item(&mut self, item: &HubStreamItem) {
         if let Some((message, percentage)) = news(item) {
             self.said = message;
             self.tell(percentage).await;
@@ -60,7 +60,7 @@ impl Progress {
 }
 
 /// What an item says about how the work goes, and how far it is.
-fn news(item: &Item) -> Option<(String, Option<f64>)> {
+fn news(item: &HubStreamItem) -> Option<(String, Option<f64>)> {
     match &item.body {
         ItemBody::Progress {
             message,

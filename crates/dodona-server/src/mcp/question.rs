@@ -5,7 +5,8 @@
 //! a method can ask for whatever MCP lets a server ask for, with a `ClientRequest`.
 
 use dodona_proto::{
-    ApprovalId, ApprovalRequest, CallError, ClientRequest, ErrorCode, Item, ItemBody, MethodName,
+    ApprovalId, ApprovalRequest, CallError, ClientRequest, ErrorCode, HubStreamItem, ItemBody,
+    MethodName,
 };
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -34,7 +35,7 @@ enum Waits {
 
 impl Question {
     /// What an item asks of the client. Nothing, if it cannot be asked and somebody else can.
-    pub(super) fn of(item: &Item, client: &Client) -> Result<Option<Self>, Stop> {
+    pub(super) fn of(item: &HubStreamItem, client: &Client) -> Result<Option<Self>, Stop> {
         let ItemBody::Data { content_type, data } = &item.body else {
             return Ok(None);
         };

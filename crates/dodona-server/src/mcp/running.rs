@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dodona_proto::{
     ApprovalAnswer, ApprovalId, ApprovalRequest, CallError, ClientRequest, DoneStatus, ErrorCode,
-    Item, ItemBody,
+    HubStreamItem, ItemBody,
 };
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -133,7 +133,7 @@ async fn ask(
 }
 
 /// Takes a question back that somebody else has answered.
-async fn take_back(client: &Client, item: &Item, open: &mut Open) {
+async fn take_back(client: &Client, item: &HubStreamItem, open: &mut Open) {
     if let ItemBody::Data { content_type, data } = &item.body
         && content_type == ApprovalAnswer::CONTENT_TYPE
         && let Ok(answer) = ApprovalAnswer::deserialize(data)
@@ -152,7 +152,7 @@ struct End {
 }
 
 impl End {
-    fn take(&mut self, item: Item) {
+    fn take(&mut self, item: HubStreamItem) {
         if item.call_id.depth() > 0 {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dodona_hub::{Hub, Request};
+use dodona_hub::{PluginHub, Request};
 use dodona_proto::{CallError, ErrorCode, MethodKind, Mutation};
 use serde_json::{Value, json};
 
@@ -59,33 +59,28 @@ pub(crate) async fn execute(
 
 /// Runs a method of the hub.
 pub(crate) async fn run(
-    hub: &Hub,
+    hub: &PluginHub,
     caller: &Caller,
     method: &str,
     params: Value,
     room: Option<&Room>,
 ) -> Result<Answer, CallError> {
-    let descriptor = hub.method(method);
-    let kind = descriptor
-        .as_ref()
-        .map_or(MethodKind::Unary, |descriptor| descriptor.kind);
-    let request = request(caller, method, params);
-    if kind == MethodKind::Streaming {
+    // The method is looked up once: the prepared call says how to run it.
+    let prepared = hub.prepare(request(caller, method, params))?;
+    if prepared.descriptor().kind == MethodKind::Streaming {
         let place = subscribe::enter(room)?;
-        let reader = hub.open(request).await?.into_reader();
+        let reader = prepared.open().await?.into_reader();
         let own = true;
         return Ok(Answer::Stream(Opened { reader, own, place }));
     }
-    let mutates = descriptor.is_some_and(|descriptor| descriptor.mutation == Mutation::Mutates);
-    let result = if mutates {
-        // A client that goes away must not leave half of a change behind.
-        let hub = hub.clone();
-        let task = tokio::spawn(async move { hub.call(request).await });
+    let result = if prepared.descriptor().mutation == Mutation::Mutates {
+        // A client that disconnects must not leave half of a change behind.
+        let task = tokio::spawn(prepared.call());
         task.await.map_err(|error| {
-            CallError::new(ErrorCode::Internal, "the call was lost").log(error)
+            CallError::new(ErrorCode::Internal, "the task of the call failed").log(error)
         })??
     } else {
-        hub.call(request).await?
+        prepared.call().await?
     };
     Ok(Answer::Result(result.to_string()))
 }

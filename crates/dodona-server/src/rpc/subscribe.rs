@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{Hub, Keep, Reader};
+use dodona_hub::{PluginHub, Reader, UnreadPolicy};
 use dodona_proto::{CallError, ErrorCode, StreamId};
 use serde::Deserialize;
 use serde_json::Value;
@@ -55,7 +55,7 @@ struct SubscribeParams {
 }
 
 pub(crate) async fn subscribe(
-    hub: &Hub,
+    hub: &PluginHub,
     caller: &Caller,
     params: Value,
     room: Option<&Room>,
@@ -67,7 +67,7 @@ pub(crate) async fn subscribe(
         other => other,
     };
     let p: SubscribeParams = serde_json::from_value(params).map_err(|error| {
-        bad(format!("the parameters do not fit: {error}"))
+        bad(format!("invalid parameters: {error}"))
             .hint("name a `method` (and its `params`), or a `stream_id` (and `after`)")
     })?;
     match (p.method, p.stream_id) {
@@ -75,10 +75,10 @@ pub(crate) async fn subscribe(
             let place = enter(room)?;
             let mut request = request(caller, &method, p.params);
             request.timeout = p.timeout_ms.map(Duration::from_millis);
-            request.keep = if p.detached {
-                Keep::Detached
+            request.when_unread = if p.detached {
+                UnreadPolicy::RunToEnd
             } else {
-                Keep::Grace
+                UnreadPolicy::CancelAfterGrace
             };
             Ok(Opened {
                 reader: hub.open(request).await?.into_reader(),

@@ -1,6 +1,6 @@
 //! A person's agreement, over the wire.
 
-use dodona_hub::Answerers;
+use dodona_hub::Approvers;
 use serde_json::{Value, json};
 
 use crate::support::{Server, User, soon, until};
@@ -8,7 +8,7 @@ use crate::support::{Server, User, soon, until};
 /// A server whose `echo.say` asks first.
 async fn asking() -> Server {
     let asks = |config: &mut dodona_hub::HubConfig| {
-        config.approvals.answerers = Answerers::Somebody;
+        config.approvals.approvers = Approvers::Available;
         config.approvals.methods = ["echo.say".parse().unwrap()].into();
     };
     Server::builder().hub(|hub| hub.config(asks)).start().await
@@ -72,7 +72,7 @@ async fn a_plain_request_is_answered_when_somebody_has_agreed_or_not() {
         if method == "hub.deny" {
             assert_eq!(answer["error"]["code"], -32009);
             assert_eq!(answer["error"]["data"]["code"], "policy.denied");
-            let message = "user `local` did not allow `echo.say`: so";
+            let message = "user `local` denied `echo.say`: so";
             assert_eq!(answer["error"]["message"], message);
         }
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use dodona_proto::{ErrorCode, Item, ItemBody};
+use dodona_proto::{ErrorCode, HubStreamItem, ItemBody};
 use dodona_server::client::{Client, RemoteStream};
 use dodona_testkit::assert_well_formed;
 use serde_json::json;
@@ -53,14 +53,14 @@ async fn server() -> Server {
         .await
 }
 
-async fn rest(stream: &mut RemoteStream, items: &mut Vec<Item>) {
+async fn rest(stream: &mut RemoteStream, items: &mut Vec<HubStreamItem>) {
     while let Some(item) = soon("an item", stream.next()).await.unwrap() {
         items.push(item);
     }
 }
 
-fn numbers(items: &[Item]) -> Vec<u64> {
-    let number = |item: &Item| match &item.body {
+fn numbers(items: &[HubStreamItem]) -> Vec<u64> {
+    let number = |item: &HubStreamItem| match &item.body {
         ItemBody::Data { data, .. } => data["n"].as_u64(),
         _ => None,
     };

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::Hub;
+use dodona_hub::PluginHub;
 use dodona_server::{ServerOptions, serve};
 use dodona_testkit::{Chance, TestHub, assert_well_formed};
 use futures_util::future::join_all;
@@ -71,7 +71,7 @@ async fn a_process_to_be_killed() {
         return;
     };
     let home = TestHub::builder().start_at(&home).await.unwrap();
-    let hub = Hub::clone(&home);
+    let hub = PluginHub::clone(&home);
     hub.local_token(&home.home().join("token")).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("\nserving on {}", listener.local_addr().unwrap());

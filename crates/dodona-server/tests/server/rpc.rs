@@ -438,7 +438,7 @@ async fn positional_parameters_are_refused_with_a_hint() {
     let error = &answer["error"];
     assert_eq!(
         error["message"],
-        r#"the parameters do not fit: ["hello"] is not of type "object""#
+        r#"invalid parameters: ["hello"] is not of type "object""#
     );
     assert_eq!(error["data"]["hint"], "the method takes text* (* required)");
     server.stop().await;

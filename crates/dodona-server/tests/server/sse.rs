@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use dodona_proto::Item;
+use dodona_proto::HubStreamItem;
 use dodona_testkit::{Chance, assert_well_formed};
 use serde_json::{Value, json};
 
@@ -121,7 +121,7 @@ fn kind(item: &Value) -> &'static str {
     }
 }
 
-pub(crate) fn parsed(items: &[Value]) -> Vec<Item> {
+pub(crate) fn parsed(items: &[Value]) -> Vec<HubStreamItem> {
     let parse = |item: &Value| serde_json::from_value(item.clone()).unwrap();
     items.iter().map(parse).collect()
 }
@@ -337,7 +337,7 @@ async fn a_lost_reader_does_not_cancel_but_nobody_at_all_does() {
     let items = owner.events(&stream, 0).await.items().await;
     let last = items.last().unwrap();
     assert_eq!(last["status"], "cancelled");
-    assert_eq!(last["reason"], "nobody was reading");
+    assert_eq!(last["reason"], "the stream had no reader");
     server.stop().await;
 }
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{Hub, Request};
+use dodona_hub::{PluginHub, Request};
 use dodona_proto::{Principal, Scopes, Surface, UserId};
 use dodona_server::{ServerOptions, serve};
 use dodona_testkit::{HubBuilder, TestHub};
@@ -40,7 +40,7 @@ pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 pub(crate) struct Server {
-    pub(crate) hub: Hub,
+    pub(crate) hub: PluginHub,
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
     pub(crate) shutdown: CancellationToken,
@@ -73,7 +73,7 @@ impl Builder {
 
     pub(crate) async fn start(self) -> Server {
         let home = self.hub.start().await;
-        let hub = Hub::clone(&home);
+        let hub = PluginHub::clone(&home);
         let token = hub.local_token(&home.home().join("token")).await.unwrap();
         let listener = TcpListener::bind(self.listen).await.unwrap();
         let address = listener.local_addr().unwrap();

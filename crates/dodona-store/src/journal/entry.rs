@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use dodona_proto::{
-    CallId, DoneStatus, ErrorCode, Event, Item, ItemBody, ItemKind, MethodName, PluginPath,
-    ProjectId, Severity, StreamId, Surface, UserId,
+    CallId, DoneStatus, ErrorCode, Event, HubStreamItem, ItemBody, ItemKind, MethodName,
+    PluginPath, ProjectId, Severity, StreamId, Surface, UserId,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -143,9 +143,9 @@ impl StoredItem {
     }
 
     /// The item with its body parsed.
-    pub fn to_item(&self) -> Result<Item, serde_json::Error> {
+    pub fn to_item(&self) -> Result<HubStreamItem, serde_json::Error> {
         let body: ItemBody = serde_json::from_str(&self.body)?;
-        Ok(Item {
+        Ok(HubStreamItem {
             call_id: self.call_id,
             seq: self.seq,
             plugin_path: self.path.clone(),
@@ -154,9 +154,9 @@ impl StoredItem {
     }
 }
 
-impl From<Item> for StoredItem {
-    fn from(item: Item) -> Self {
-        let Item {
+impl From<HubStreamItem> for StoredItem {
+    fn from(item: HubStreamItem) -> Self {
+        let HubStreamItem {
             call_id,
             seq,
             plugin_path: path,

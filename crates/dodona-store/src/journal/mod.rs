@@ -64,7 +64,7 @@ const GROWTH_NOTICE: u64 = 64 << 10;
 #[non_exhaustive]
 pub enum JournalError {
     /// It could not be opened.
-    #[error("could not open the journal")]
+    #[error("failed to open the journal")]
     Open(#[source] Arc<MigrateError>),
     /// The database refused a write or a read.
     #[error("the journal's database does not do its part")]

@@ -25,7 +25,7 @@ const BATCH: usize = 1024;
 const LINGER: Duration = Duration::from_millis(5);
 
 /// Why a stream ends of which an item could not be stored.
-const LOST_AN_ITEM: &str = "an item could not be stored";
+const LOST_AN_ITEM: &str = "failed to store an item of the stream";
 
 /// How long to wait before terminals that could not be stored are tried again.
 const RETRY: Duration = Duration::from_secs(1);

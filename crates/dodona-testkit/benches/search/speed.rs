@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use dodona_hub::{Hub, HubConfig, Request};
+use dodona_hub::{HubConfig, PluginHub, Request};
 use dodona_knowledge::search::{FileChunks, Question, SearchIndex};
 use dodona_proto::{Project, ProjectId};
 use dodona_testkit::measure::per_operation_on_cpu;
@@ -118,7 +118,7 @@ pub(crate) fn measure(tree: &Path, questions: &[String]) -> Result<Speed> {
 /// A hub with the plugins that ship, and one project.
 struct Product {
     runtime: Runtime,
-    hub: Hub,
+    hub: PluginHub,
     project: ProjectId,
 }
 
@@ -127,7 +127,7 @@ impl Product {
         let runtime = Runtime::new()?;
         let plugins = dodona_knowledge::plugins(dodona_knowledge::Options::default());
         let data = home.join("data");
-        let hub = runtime.block_on(Hub::start(&data, HubConfig::default(), plugins))?;
+        let hub = runtime.block_on(PluginHub::start(&data, HubConfig::default(), plugins))?;
         let register = Request::new(
             principal("alice"),
             "hub.register_project",

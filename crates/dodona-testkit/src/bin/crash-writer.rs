@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use dodona_hub::{Hub, Request};
+use dodona_hub::{PluginHub, Request};
 use dodona_proto::{CallError, Principal, StreamId};
 use dodona_store::journal::StoredItem;
 use dodona_testkit::{TestHub, fingerprint, principal};
@@ -81,7 +81,7 @@ enum Kind {
 }
 
 struct Worker {
-    hub: Hub,
+    hub: PluginHub,
     alice: Arc<Principal>,
     kind: Kind,
 }

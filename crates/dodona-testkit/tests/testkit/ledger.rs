@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use dodona_proto::{CallError, DoneStatus, Item, ItemBody, StreamId};
+use dodona_proto::{CallError, DoneStatus, HubStreamItem, ItemBody, StreamId};
 use dodona_testkit::{Chance, TestHub, assert_well_formed, fault, fingerprint, principal};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
@@ -153,7 +153,7 @@ impl Ledger {
         while let Some(items) = reader.next().await.expect("a stored stream can be read") {
             stored.extend(items);
         }
-        let items: Vec<Item> = stored.iter().map(|item| item.to_item().unwrap()).collect();
+        let items: Vec<HubStreamItem> = stored.iter().map(|item| item.to_item().unwrap()).collect();
         if let Some(fault) = fault(&items) {
             panic!("stream {stream}: {fault}, in {items:#?}");
         }
@@ -235,7 +235,7 @@ impl Ledger {
     }
 }
 
-async fn short_stream(hub: &TestHub) -> Result<Vec<Item>, CallError> {
+async fn short_stream(hub: &TestHub) -> Result<Vec<HubStreamItem>, CallError> {
     let stream = hub.open("alice", "echo.count", json!({"to": 3})).await?;
     stream.collect().await
 }
@@ -248,7 +248,7 @@ async fn check_databases(hub: &TestHub) {
     }
 }
 
-fn was_interrupted(items: &[Item]) -> bool {
+fn was_interrupted(items: &[HubStreamItem]) -> bool {
     let interrupted = items.last().map(|item| &item.body)
         == Some(&ItemBody::Done {
             status: DoneStatus::Failed,
@@ -256,7 +256,7 @@ fn was_interrupted(items: &[Item]) -> bool {
         });
     if !interrupted {
         // Whoever was still open when the process died ended with the root.
-        let by_recovery = |item: &&Item| matches!(&item.body, ItemBody::Done { reason: Some(reason), .. } if reason == "interrupted");
+        let by_recovery = |item: &&HubStreamItem| matches!(&item.body, ItemBody::Done { reason: Some(reason), .. } if reason == "interrupted");
         assert_eq!(items.iter().find(by_recovery), None);
     }
     interrupted

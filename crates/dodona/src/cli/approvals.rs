@@ -170,8 +170,8 @@ async fn find(session: &Session, given: &str) -> Result<ApprovalRecord, Failure>
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => Err(
-            Failure::usage(format!("there is no approval `{}`", one_line(given)))
-                .hint("`dodona approvals list` shows what waits for an answer"),
+            Failure::usage(format!("approval `{}` not found", one_line(given)))
+                .hint("run `dodona approvals list` to see pending approvals"),
         ),
         _ => Err(
             Failure::usage(format!("more than one approval's id begins with `{given}`"))

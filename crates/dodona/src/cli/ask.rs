@@ -61,7 +61,7 @@ impl Ask {
         };
         let form = if self.json { Form::Json } else { Form::Text };
         let mut screen = Screen::new(form);
-        let session = shell.session_to_ask(answer::answerers()).await?;
+        let session = shell.session_to_ask(answer::approvers()).await?;
         let answer = answer::ask(&session, shell, &question, &mut screen).await;
         session.close().await;
         let answer = answer?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dodona_hub::{Answerers, CallStream, Hub, HubConfig, LOCAL_USER, Request, StartError};
+use dodona_hub::{Approvers, CallStream, HubConfig, LOCAL_USER, PluginHub, Request, StartError};
 use dodona_plugin::http::HttpClient;
 use dodona_proto::{CallError, ExitKind, Principal, ProjectId, Scopes, Surface, UserId};
 use dodona_store::{DataLoss, Redactor, backup};
@@ -35,7 +35,7 @@ pub(crate) fn accept_data_loss() {
 
 /// A hub in this process, which owns the home as long as this lives.
 pub(crate) struct Local {
-    pub(crate) hub: Hub,
+    pub(crate) hub: PluginHub,
     pub(crate) ownership: Ownership,
     pub(crate) server: ServerSettings,
     user: Arc<Principal>,
@@ -57,14 +57,14 @@ impl<E: Into<Failure>> From<E> for StartFailure {
 
 impl Local {
     /// Takes the home, if nobody has it, and starts a hub on it.
-    pub(crate) async fn start(home: &Home, answerers: Answerers) -> Result<Self, StartFailure> {
-        Self::start_with(home, |hub| hub.approvals.answerers = answerers).await
+    pub(crate) async fn start(home: &Home, approvers: Approvers) -> Result<Self, StartFailure> {
+        Self::start_with(home, |hub| hub.approvals.approvers = approvers).await
     }
 
     /// The same for a server: it is ready before MCP servers that are not known yet have started.
     pub(crate) async fn start_server(home: &Home) -> Result<Self, StartFailure> {
         let change = |hub: &mut HubConfig| {
-            hub.approvals.answerers = Answerers::Somebody;
+            hub.approvals.approvers = Approvers::Available;
             hub.wait_for_plugins = false;
         };
         Self::start_with(home, change).await
@@ -110,7 +110,7 @@ impl Local {
         if DATA_LOSS_ACCEPTED.load(Ordering::Relaxed) {
             settings.hub.store.data_loss = DataLoss::Accepted;
         }
-        let hub = Hub::start(home.places(), settings.hub, plugins).await?;
+        let hub = PluginHub::start(home.paths(), settings.hub, plugins).await?;
         Ok(Self {
             hub,
             ownership,

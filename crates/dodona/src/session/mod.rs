@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::{Answerers, CallStream, CancelTarget, StartError, StoredItem};
+use dodona_hub::{Approvers, CallStream, CancelTarget, StartError, StoredItem};
 use dodona_proto::{
     CallError, CallSummary, ErrorCode, MethodDescriptor, Project, ProjectId, StreamId,
 };
@@ -63,14 +63,14 @@ enum Backend {
 
 impl Session {
     /// Connects to the process that owns the home, or becomes the owner; about the project at
-    /// this root if it is a registered one. `answerers` says whether somebody can be asked where
+    /// this root if it is a registered one. `approvers` says whether somebody can be asked where
     /// this process is the owner.
     pub(crate) async fn start(
         home: &Home,
         project: Option<&Path>,
-        answerers: Answerers,
+        approvers: Approvers,
     ) -> Result<Self, Failure> {
-        Self::start_within(home, project, answerers, None).await
+        Self::start_within(home, project, approvers, None).await
     }
 
     /// The same, but gives up after `patience` where another process owns the home and does not
@@ -78,12 +78,12 @@ impl Session {
     pub(crate) async fn start_within(
         home: &Home,
         project: Option<&Path>,
-        answerers: Answerers,
+        approvers: Approvers,
         patience: Option<Duration>,
     ) -> Result<Self, Failure> {
         let started = Instant::now();
         let session = Self {
-            hub: backend(home, answerers, patience.unwrap_or(PATIENCE)).await?,
+            hub: backend(home, approvers, patience.unwrap_or(PATIENCE)).await?,
             project: None,
         };
         let (Some(patience), Backend::Remote(remote)) = (patience, &session.hub) else {
@@ -267,13 +267,13 @@ impl Session {
 /// command that has it for its own call is waited for.
 async fn backend(
     home: &Home,
-    answerers: Answerers,
+    approvers: Approvers,
     patience: Duration,
 ) -> Result<Backend, Failure> {
     let started = Instant::now();
     let mut told = false;
     loop {
-        let held = match Local::start(home, answerers).await {
+        let held = match Local::start(home, approvers).await {
             Ok(local) => return Ok(Backend::Local(Box::new(local))),
             Err(StartFailure::Held(note)) => note,
             Err(StartFailure::Other(failure)) => return Err(failure),

@@ -93,13 +93,13 @@ fn a_question_that_waits_in_a_server_is_answered_by_another_command() {
         match answer {
             "approve" => assert!(told(&model)["code"].is_null(), "{}", told(&model)),
             _ => {
-                let error = "user `local` did not allow `vault.search`: because";
+                let error = "user `local` denied `vault.search`: because";
                 assert_eq!(told(&model)["error"], error);
                 assert_eq!(told(&model)["code"], "policy.denied");
             }
         }
         let again = server.home.run(&["approvals", "deny", id]);
-        let already = format!("user `local` has answered already: {state}");
+        let already = format!("user `local` has already answered: {state}");
         assert!(again.stderr.contains(&already), "{}", again.stderr);
     }
 }

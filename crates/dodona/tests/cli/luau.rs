@@ -235,7 +235,7 @@ fn the_example_of_the_how_to_passes_its_tests_and_does_what_it_says() {
         "{}",
         defined.shown()
     );
-    // Its gate asks, and nobody is there to answer.
+    // Its gate asks, and no person is available to approve it.
     let deleted = run(&["call", "vault.delete", "path=glossary/journal.md"]);
     assert_eq!(deleted.code, Some(3), "{}", deleted.shown());
     assert!(project.path().join("glossary/journal.md").exists());

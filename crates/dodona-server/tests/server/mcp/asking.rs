@@ -1,6 +1,6 @@
 //! Calls that ask their client something.
 
-use dodona_hub::{Answerers, HubConfig};
+use dodona_hub::{Approvers, HubConfig};
 use serde_json::{Value, json};
 
 use super::builder;
@@ -11,10 +11,10 @@ fn forms() -> Value {
     json!({ "elicitation": {} })
 }
 
-/// A server where reading a note needs a person's agreement.
+/// A server where reading a note requires approval.
 async fn careful() -> Server {
     let asks = |config: &mut HubConfig| {
-        config.approvals.answerers = Answerers::Somebody;
+        config.approvals.approvers = Approvers::Available;
         config.approvals.methods = ["vault.read".parse().unwrap()].into();
     };
     builder().hub(|hub| hub.config(asks)).start().await

@@ -1,6 +1,6 @@
 //! What a client can do.
 
-use dodona_hub::Answerers;
+use dodona_hub::Approvers;
 use serde_json::{Value, json};
 
 use super::builder;
@@ -181,7 +181,7 @@ async fn a_call_that_is_given_up_is_cancelled() {
 #[tokio::test]
 async fn a_person_is_asked_and_a_refusal_has_no_side_door() {
     let asks = |config: &mut dodona_hub::HubConfig| {
-        config.approvals.answerers = Answerers::Somebody;
+        config.approvals.approvers = Approvers::Available;
         config.approvals.methods = ["vault.read".parse().unwrap()].into();
     };
     let server = builder().hub(|hub| hub.config(asks)).start().await;

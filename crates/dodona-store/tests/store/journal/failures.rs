@@ -70,7 +70,7 @@ async fn a_stream_that_loses_an_item_fails_and_ends_when_the_database_works_agai
     // The item that was lost is not there, and no number is missing.
     assert_eq!(items.len(), 4);
     for item in &items[2..] {
-        let reason = Some("an item could not be stored".to_owned());
+        let reason = Some("failed to store an item of the stream".to_owned());
         assert_eq!(
             item.body,
             ItemBody::Done {

@@ -10,7 +10,7 @@ mod sharing;
 
 use std::sync::Arc;
 
-use dodona_proto::{CallId, DoneStatus, Item, ItemBody, PluginPath, StreamId, Surface};
+use dodona_proto::{CallId, DoneStatus, HubStreamItem, ItemBody, PluginPath, StreamId, Surface};
 use dodona_store::journal::{
     CallHead, Journal, JournalOptions, StoredItem, StreamHead, StreamReader, StreamWriter,
 };
@@ -119,14 +119,14 @@ pub(crate) async fn rest(mut reader: StreamReader) -> Vec<Arc<StoredItem>> {
 }
 
 /// A stream as the database has it.
-pub(crate) async fn stored(journal: &Journal, stream: StreamId) -> Vec<Item> {
+pub(crate) async fn stored(journal: &Journal, stream: StreamId) -> Vec<HubStreamItem> {
     let items = rest(journal.reader(stream, 0).await.unwrap().unwrap()).await;
     items.iter().map(|item| item.to_item().unwrap()).collect()
 }
 
 /// Numbers without a hole; each call ends once, after everything of it and below it.
 #[track_caller]
-pub(crate) fn assert_whole(items: &[Item]) {
+pub(crate) fn assert_whole(items: &[HubStreamItem]) {
     let mut ended: Vec<CallId> = Vec::new();
     for (item, seq) in items.iter().zip(1..) {
         assert_eq!(item.seq, seq);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dodona_proto::{DoneStatus, ErrorCode, Item, ItemBody};
+use dodona_proto::{DoneStatus, ErrorCode, HubStreamItem, ItemBody};
 use dodona_store::journal::{Journal, JournalOptions, StoredItem};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -100,8 +100,8 @@ fn delta(body: &ItemBody) -> Option<(&str, &str)> {
 
 /// The same items with every delta joined to its neighbour of the same call and type: two
 /// streams that differ only in what was merged are the same in this form.
-fn merged(items: impl Iterator<Item = Item>) -> Vec<Item> {
-    let mut all: Vec<Item> = Vec::new();
+fn merged(items: impl Iterator<Item = HubStreamItem>) -> Vec<HubStreamItem> {
+    let mut all: Vec<HubStreamItem> = Vec::new();
     for mut item in items {
         item.seq = 0;
         let more = delta(&item.body).map(|(kind, text)| (kind.to_owned(), text.to_owned()));
@@ -159,13 +159,13 @@ struct Played {
     tape: Tape,
     live: tokio::task::JoinHandle<Vec<Arc<StoredItem>>>,
     late: Option<tokio::task::JoinHandle<Vec<Arc<StoredItem>>>>,
-    sent: Vec<Item>,
+    sent: Vec<HubStreamItem>,
 }
 
 impl Played {
     fn note(&mut self, ordinals: &[u32], body: ItemBody) {
         let (call_id, plugin_path) = (self.tape.call(ordinals), super::path(ordinals));
-        self.sent.push(Item {
+        self.sent.push(HubStreamItem {
             call_id,
             seq: 0,
             plugin_path,
@@ -207,7 +207,7 @@ async fn reads_back(steps: Vec<Step>, middle: usize, cut: u64, ring: usize) {
     for one in play(&journal, steps, middle).await {
         let id = one.tape.id();
         let live = one.live.await.unwrap();
-        let parsed: Vec<Item> = live.iter().map(|item| item.to_item().unwrap()).collect();
+        let parsed: Vec<HubStreamItem> = live.iter().map(|item| item.to_item().unwrap()).collect();
         assert_whole(&parsed);
         assert_eq!(merged(parsed.iter().cloned()), merged(one.sent.into_iter()));
         // The same from the database, from anywhere, and from half-way.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use dodona_proto::{DoneStatus, Item, ItemBody, StreamId};
+use dodona_proto::{DoneStatus, HubStreamItem, ItemBody, StreamId};
 use dodona_testkit::{fault, fingerprint, principal};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde_json::json;
@@ -174,7 +174,7 @@ struct StreamEnd {
 }
 
 impl StreamEnd {
-    fn of(items: &[Item]) -> Self {
+    fn of(items: &[HubStreamItem]) -> Self {
         let answer = items.iter().rev().find_map(|item| match &item.body {
             ItemBody::Data { content_type, data } if content_type == "AgentResponse" => {
                 data["text"].as_str().map(str::to_owned)
@@ -201,7 +201,7 @@ async fn check_stream(agent: &Agent, number: u64, told: &Told) -> Option<StreamE
     while let Some(items) = reader.next().await.unwrap() {
         stored.extend(items);
     }
-    let items: Vec<Item> = stored.iter().map(|item| item.to_item().unwrap()).collect();
+    let items: Vec<HubStreamItem> = stored.iter().map(|item| item.to_item().unwrap()).collect();
     assert_eq!(fault(&items), None, "question {number}: {items:#?}");
     for (seq, print) in &told.items {
         let found = stored.get(*seq as usize - 1).map(|item| fingerprint(item));

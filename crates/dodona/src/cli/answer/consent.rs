@@ -4,8 +4,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dodona_hub::Answerers;
-use dodona_proto::{ApprovalAnswer, ApprovalId, ApprovalRequest, Item, ItemBody};
+use dodona_hub::Approvers;
+use dodona_proto::{ApprovalAnswer, ApprovalId, ApprovalRequest, HubStreamItem, ItemBody};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -20,15 +20,15 @@ use crate::shell;
 const LONGEST: usize = 2000;
 
 /// Whether there is somebody to ask.
-pub(in crate::cli) fn answerers() -> Answerers {
+pub(in crate::cli) fn approvers() -> Approvers {
     match io::stdin().is_terminal() && io::stderr().is_terminal() {
-        true => Answerers::Somebody,
-        false => Answerers::Nobody,
+        true => Approvers::Available,
+        false => Approvers::None,
     }
 }
 
 /// What an item asks, if it does.
-pub(super) fn requested(item: &Item) -> Option<ApprovalRequest> {
+pub(super) fn requested(item: &HubStreamItem) -> Option<ApprovalRequest> {
     match &item.body {
         ItemBody::Data { content_type, data } if content_type == ApprovalRequest::CONTENT_TYPE => {
             ApprovalRequest::deserialize(data).ok()
@@ -38,7 +38,7 @@ pub(super) fn requested(item: &Item) -> Option<ApprovalRequest> {
 }
 
 /// Whether an item tells that a question has been answered.
-fn answers(item: &Item, id: ApprovalId) -> bool {
+fn answers(item: &HubStreamItem, id: ApprovalId) -> bool {
     match &item.body {
         ItemBody::Data { content_type, data } if content_type == ApprovalAnswer::CONTENT_TYPE => {
             ApprovalAnswer::deserialize(data).is_ok_and(|answer| answer.approval_id == id)
@@ -60,7 +60,7 @@ pub(super) async fn ask(
         return Ok(());
     }
     screen.end();
-    if answerers() == Answerers::Nobody {
+    if approvers() == Approvers::None {
         tell_how(request);
         screen.say_waiting();
         return Ok(());

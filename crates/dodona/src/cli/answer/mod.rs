@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use dodona_hub::CancelTarget;
-use dodona_proto::{DoneStatus, ExitKind, Item, ItemBody, Source, Usage};
+use dodona_proto::{DoneStatus, ExitKind, HubStreamItem, ItemBody, Source, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::session::{Ask, Items, Session};
 use crate::shell::Shell;
-pub(super) use consent::answerers;
+pub(super) use consent::approvers;
 pub(super) use screen::{Form, Screen};
 
 /// What to ask, and how.
@@ -129,7 +129,7 @@ struct Watch<'a> {
     shell: &'a Shell,
     items: Items,
     /// Read, and not yet shown.
-    queue: VecDeque<Item>,
+    queue: VecDeque<HubStreamItem>,
 }
 
 impl Watch<'_> {
@@ -204,7 +204,7 @@ impl Story {
         }
     }
 
-    fn note(&mut self, item: &Item) {
+    fn note(&mut self, item: &HubStreamItem) {
         if item.call_id.depth() > 0 {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write as _};
 
-use dodona_proto::{Item, ItemBody};
+use dodona_proto::{HubStreamItem, ItemBody};
 use serde_json::Value;
 
 use super::Response;
@@ -85,7 +85,7 @@ impl Screen {
     }
 
     /// Shows an item.
-    pub(super) fn item(&mut self, item: &Item) -> Result<(), Failure> {
+    pub(super) fn item(&mut self, item: &HubStreamItem) -> Result<(), Failure> {
         if self.form == Form::Json {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write as _};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dodona_proto::{DoneStatus, ErrorCode, ExitKind, Item, ItemBody};
+use dodona_proto::{DoneStatus, ErrorCode, ExitKind, HubStreamItem, ItemBody};
 use dodona_store::journal::StoredItem;
 use serde_json::Value;
 
@@ -107,7 +107,7 @@ impl Show {
 }
 
 impl Tally {
-    fn count(&mut self, item: &Item) {
+    fn count(&mut self, item: &HubStreamItem) {
         let root = item.call_id.depth() == 0;
         match &item.body {
             ItemBody::Data { .. } => self.data += 1,
@@ -139,7 +139,7 @@ impl Tally {
 }
 
 impl Human {
-    fn item(&mut self, item: &Item, text: &mut String) -> Result<(), Failure> {
+    fn item(&mut self, item: &HubStreamItem, text: &mut String) -> Result<(), Failure> {
         let path = item.plugin_path.to_string();
         match &item.body {
             ItemBody::Progress {
@@ -279,8 +279,8 @@ mod tests {
         }
     }
 
-    fn data(data: Value) -> Item {
-        Item {
+    fn data(data: Value) -> HubStreamItem {
+        HubStreamItem {
             call_id: StreamId::random().root_call(),
             seq: 1,
             plugin_path: PluginPath::root(&PluginName::new("agent").unwrap()),

@@ -184,7 +184,7 @@ impl Talk<'_> {
             model: self.model.clone(),
             tools: self.tools,
         };
-        let session = self.shell.session_to_ask(answer::answerers()).await?;
+        let session = self.shell.session_to_ask(answer::approvers()).await?;
         let answer = answer::ask(&session, self.shell, &question, &mut self.screen).await;
         session.close().await;
         let answer = answer?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dodona_hub::Answerers;
+use dodona_hub::Approvers;
 use dodona_plugin::reading::Problem;
 use dodona_proto::{PluginState, PluginStatus};
 use dodona_store::{DatabaseReport, DbError, Durability, Store};
@@ -150,7 +150,7 @@ async fn other_owner(home: &Home, note: Option<OwnerNote>) -> (Owner, Finding) {
         let message = format!("{held}; its journal and plugins were not looked at");
         return (Owner::Unasked, Finding::skipped(CHECK, message));
     };
-    match Session::start(home, None, Answerers::Nobody).await {
+    match Session::start(home, None, Approvers::None).await {
         Ok(session) => {
             let message = format!("process {pid} serves at {url}");
             (Owner::Session(session), Finding::ok(CHECK, message))

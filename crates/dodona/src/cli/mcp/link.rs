@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dodona_hub::Answerers;
+use dodona_hub::Approvers;
 use dodona_proto::{CallError, ErrorCode, ExitKind, Project, Surface};
 use dodona_server::client::Client;
 use dodona_server::mcp::Connect;
@@ -103,7 +103,7 @@ impl Link {
 async fn reach(home: &Home, root: Option<&PathBuf>) -> Result<State, Failure> {
     let started = Instant::now();
     loop {
-        let note = match Local::start(home, Answerers::Somebody).await {
+        let note = match Local::start(home, Approvers::Available).await {
             Ok(local) => return own(home, root, local).await,
             Err(StartFailure::Held(note)) => note,
             Err(StartFailure::Other(failure)) => return Err(failure),

@@ -69,7 +69,7 @@ fn check(seen: &Value, protocol: &str) {
     } else {
         -32002
     };
-    let denied = "Notes are not deleted here; move them to `attic/`.\nhint: plugin `rules` decides over `vault.delete`";
+    let denied = "Notes are not deleted here; move them to `attic/`.\nhint: plugin `rules` denied `vault.delete`";
     assert_eq!(
         rest,
         json!({

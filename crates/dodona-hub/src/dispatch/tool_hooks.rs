@@ -1,6 +1,6 @@
-//! A call of a tool-marked method: the hook points before and after it, and their events.
+//! The hook points and events of a tool call.
 //!
-//! They are the hub's and not the agent's, so that they see every such call, whoever makes it.
+//! The hub fires them and not the agent, so that they see every tool call, from any caller.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,64 +15,70 @@ use dodona_proto::{
 };
 use serde_json::{Value, json};
 
-use crate::hub::Core;
-use crate::node::Node;
+use super::ending::CALLER_GONE;
+use crate::call::RunningCall;
+use crate::hub::HubInner;
 use crate::router::Route;
 
-/// The largest result, in bytes of JSON, that an event carries.
-const LARGEST: usize = 256 * 1024;
+/// Upper bound for a result in an event, in bytes of JSON. For a larger result the event has only
+/// its size.
+const MAX_RESULT_BYTES: usize = 256 * 1024;
 
-/// A tool call from before its gates until it has been told how it ended. Dropped before that, it
-/// was cancelled.
-pub(crate) struct ToolRun {
-    node: Arc<Node>,
+/// Fires the hook points and publishes the events of one tool call. If it is dropped before
+/// [`ToolHooks::finish`], the end is reported as cancelled.
+pub(crate) struct ToolHooks {
+    call: Arc<RunningCall>,
     hooks: Arc<Hooks>,
     method: MethodName,
     tool_name: String,
-    state: Mutex<State>,
+    state: Mutex<ToolState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ToolState {
     arguments: Value,
     effects: Vec<PluginEffect>,
+    /// A gate answered in place of the method.
     answered: bool,
-    told: bool,
-    /// It was dropped already, and somebody was to tell its end.
-    dropped: bool,
+    /// The end was published.
+    is_reported: bool,
+    /// A background task was started to report the end after a drop.
+    is_dropped: bool,
 }
 
-impl ToolRun {
-    /// Begins a call: from here on it has an end that is told.
-    pub(crate) async fn begin(
-        node: &Arc<Node>,
+impl ToolHooks {
+    /// Publishes `tool.call.pending`. The end of the call will be published too.
+    pub(crate) async fn start(
+        call: &Arc<RunningCall>,
         route: &Route,
         params: &Value,
     ) -> Result<Self, CallError> {
         let method = route.descriptor().name.clone();
-        let run = Self {
-            node: Arc::clone(node),
-            hooks: Arc::clone(&node.core.snapshot.load().hooks),
+        let hooks = Self {
+            call: Arc::clone(call),
+            hooks: Arc::clone(&call.hub.snapshot.load().hooks),
             tool_name: method.as_str().replace('.', "_"),
             method,
-            state: Mutex::new(State {
+            state: Mutex::new(ToolState {
                 arguments: params.clone(),
-                ..State::default()
+                ..ToolState::default()
             }),
         };
-        let about = run.about(params);
-        run.publish("tool.call.pending", Severity::Info, about)
+        let payload = hooks.start_payload(params);
+        hooks
+            .publish("tool.call.pending", Severity::Info, payload)
             .await?;
-        Ok(run)
+        Ok(hooks)
     }
 
-    /// Asks the gates, and answers with what they made of the call.
-    pub(crate) async fn ask(&self, params: Value) -> Option<ToolPending> {
+    /// Fires `PRE_TOOL_EXECUTE` and returns the payload as the gates changed it, or `None` if there
+    /// are no gates.
+    pub(crate) async fn fire_pre_execute(&self, params: Value) -> Option<ToolPending> {
         if !self.hooks.has_subscribers::<PreToolExecute>() {
             self.state().arguments = params;
             return None;
         }
-        let info = &self.node.info;
+        let info = &self.call.info;
         let pending = ToolPending {
             call_id: info.call_id,
             path: info.path.clone(),
@@ -95,38 +101,45 @@ impl ToolRun {
         Some(fired.payload)
     }
 
-    /// The parameters as they are used.
+    /// The arguments after the gates.
     pub(crate) fn arguments(&self) -> Value {
         self.state().arguments.clone()
     }
 
-    /// Tells how the call ended: to the hooks, which may change the result, and to the bus. What
-    /// they want the agent to be told is left with the node.
-    pub(crate) async fn ended(self, outcome: Result<Value, CallError>) -> Result<Value, CallError> {
-        let outcome = self.changed(outcome).await;
+    /// Fires `POST_TOOL_EXECUTE`, whose hooks may change the result, publishes the end of the call
+    /// and applies the effects of all its hooks. Notifications are stored in the call for the agent.
+    pub(crate) async fn finish(
+        self,
+        outcome: Result<Value, CallError>,
+    ) -> Result<Value, CallError> {
+        let outcome = self.fire_post_execute(outcome).await;
         let (kind, severity) = match &outcome {
             Ok(_) => ("tool.call.success", Severity::Info),
             Err(_) => ("tool.call.failure", Severity::Warning),
         };
-        let about = self.end_of(&outcome);
-        self.state().told = true;
-        self.node.state().is_reported = true;
-        if let Err(error) = self.publish(kind, severity, about).await {
-            tracing::warn!(call = %self.node.info.call_id, error = error.message, "how a tool call ended was not journaled");
+        let payload = self.end_payload(&outcome);
+        self.state().is_reported = true;
+        self.call.state().is_reported = true;
+        if let Err(error) = self.publish(kind, severity, payload).await {
+            tracing::warn!(call = %self.call.info.call_id, error = error.message, "failed to journal the end of a tool call");
         }
         let effects = std::mem::take(&mut self.state().effects);
         if !effects.is_empty() {
-            let behalf = Behalf::of(&self.node.info);
-            let told = self.node.core.carry_out(behalf, effects).await;
-            if !told.is_empty() {
-                self.node.notify(Undelivered::new(&self.node, told));
+            let behalf = Behalf::of(&self.call.info);
+            let notifications = self.call.hub.apply_effects(behalf, effects).await;
+            if !notifications.is_empty() {
+                let pending = PendingNotifications::new(&self.call, notifications);
+                self.call.add_notifications(pending);
             }
         }
         outcome
     }
 
-    /// What the hooks make of the outcome. An error stays one.
-    async fn changed(&self, outcome: Result<Value, CallError>) -> Result<Value, CallError> {
+    /// Lets the hooks change the result. An error cannot be turned into a success.
+    async fn fire_post_execute(
+        &self,
+        outcome: Result<Value, CallError>,
+    ) -> Result<Value, CallError> {
         if !self.hooks.has_subscribers::<PostToolExecute>() {
             return outcome;
         }
@@ -134,7 +147,7 @@ impl ToolRun {
             Ok(result) => (result, None),
             Err(error) => (Value::Null, Some(error)),
         };
-        let info = &self.node.info;
+        let info = &self.call.info;
         let (arguments, answered) = {
             let state = self.state();
             (state.arguments.clone(), state.answered)
@@ -149,11 +162,11 @@ impl ToolRun {
             surface: info.principal.surface,
             project: info.project.as_ref().map(|project| project.id.clone()),
             snapshot: info.snapshot.clone(),
-            ending: ending(error.as_ref()),
+            ending: tool_ending(error.as_ref()),
             answered,
             result,
             error: error.as_ref().map(|error| error.message.clone()),
-            duration_ms: self.node.elapsed().as_secs_f64() * 1e3,
+            duration_ms: self.call.elapsed().as_secs_f64() * 1e3,
         };
         let fired = self.hooks.fire::<PostToolExecute>(ended).await;
         self.state().effects.extend(fired.effects);
@@ -163,34 +176,33 @@ impl ToolRun {
         }
     }
 
-    /// What an event says of the call.
-    fn about(&self, arguments: &Value) -> Value {
+    fn start_payload(&self, arguments: &Value) -> Value {
         json!({
             "tool_name": self.tool_name,
             "method": self.method,
-            "path": self.node.info.path,
-            "surface": self.node.info.principal.surface,
+            "path": self.call.info.path,
+            "surface": self.call.info.principal.surface,
             "arguments": arguments,
-            "snapshot": self.node.info.snapshot,
+            "snapshot": self.call.info.snapshot,
         })
     }
 
-    /// The same of its end: enough for a rule to be evaluated again.
-    fn end_of(&self, outcome: &Result<Value, CallError>) -> Value {
+    /// Contains enough to evaluate rules on the event again later.
+    fn end_payload(&self, outcome: &Result<Value, CallError>) -> Value {
         let error = outcome.as_ref().err();
         let state = self.state();
-        let mut about = self.about(&state.arguments);
-        about["ending"] = json!(ending(error));
-        about["answered"] = json!(state.answered);
-        about["error"] = json!(error.map(|error| &error.message));
-        about["duration_ms"] = json!(self.node.elapsed().as_secs_f64() * 1e3);
+        let mut payload = self.start_payload(&state.arguments);
+        payload["ending"] = json!(tool_ending(error));
+        payload["answered"] = json!(state.answered);
+        payload["error"] = json!(error.map(|error| &error.message));
+        payload["duration_ms"] = json!(self.call.elapsed().as_secs_f64() * 1e3);
         if let Ok(result) = outcome {
-            match size(result) {
-                0..=LARGEST => about["result"] = result.clone(),
-                bytes => about["result_bytes"] = json!(bytes),
+            match json_bytes(result) {
+                0..=MAX_RESULT_BYTES => payload["result"] = result.clone(),
+                bytes => payload["result_bytes"] = json!(bytes),
             }
         }
-        about
+        payload
     }
 
     async fn publish(
@@ -204,48 +216,47 @@ impl ToolRun {
             source: self.method.plugin(),
             severity,
             payload,
-            behalf: Some(Behalf::of(&self.node.info)),
+            behalf: Some(Behalf::of(&self.call.info)),
             id: None,
         };
-        self.node.core.bus.publish(draft).await
+        self.call.hub.bus.publish(draft).await
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, ToolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for ToolRun {
+impl Drop for ToolHooks {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // A runtime that ends drops what it is given at once: nobody is left to tell.
-        if std::mem::replace(&mut state.told, true) || state.dropped {
+        // A runtime that shuts down drops new tasks at once. Without the second condition the drop
+        // of the task would start another task, without end.
+        if std::mem::replace(&mut state.is_reported, true) || state.is_dropped {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        let run = Self {
-            node: Arc::clone(&self.node),
+        let hooks = Self {
+            call: Arc::clone(&self.call),
             hooks: Arc::clone(&self.hooks),
             method: self.method.clone(),
             tool_name: std::mem::take(&mut self.tool_name),
-            state: Mutex::new(State {
-                told: false,
-                dropped: true,
+            state: Mutex::new(ToolState {
+                is_reported: false,
+                is_dropped: true,
                 ..std::mem::take(state)
             }),
         };
         runtime.spawn(async move {
-            let why = "nobody waits for the result any more";
-            let gone = CallError::new(ErrorCode::Cancelled, why);
-            let _ = run.ended(Err(gone)).await;
+            let cancelled = CallError::new(ErrorCode::Cancelled, CALLER_GONE);
+            let _ = hooks.finish(Err(cancelled)).await;
         });
     }
 }
 
-/// How a call ended.
-fn ending(error: Option<&CallError>) -> ToolEnding {
+fn tool_ending(error: Option<&CallError>) -> ToolEnding {
     let Some(error) = error else {
         return ToolEnding::Success;
     };
@@ -257,8 +268,8 @@ fn ending(error: Option<&CallError>) -> ToolEnding {
     }
 }
 
-/// How large a value is as JSON, without writing it down.
-fn size(value: &Value) -> usize {
+/// The size of a value as JSON text, without writing the text.
+fn json_bytes(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -276,21 +287,21 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// Notifications for the agent that made a call. Those that no agent takes, because there is none
-/// or it stopped waiting, are reported as dropped.
-pub(crate) struct Undelivered {
-    core: Arc<Core>,
+/// Notifications for the agent that made a call. If no agent takes them, because the call was not
+/// made by one or it stopped waiting, they are reported as dropped.
+pub(crate) struct PendingNotifications {
+    hub: Arc<HubInner>,
     user: UserId,
     project: Option<ProjectId>,
     context_id: Option<String>,
     notifications: Vec<(PluginName, Notification)>,
 }
 
-impl Undelivered {
-    fn new(node: &Node, notifications: Vec<(PluginName, Notification)>) -> Self {
-        let info = &node.info;
+impl PendingNotifications {
+    fn new(call: &RunningCall, notifications: Vec<(PluginName, Notification)>) -> Self {
+        let info = &call.info;
         Self {
-            core: Arc::clone(&node.core),
+            hub: Arc::clone(&call.hub),
             user: info.principal.user.clone(),
             project: info.project.as_ref().map(|project| project.id.clone()),
             context_id: (info.snapshot.as_ref()).map(|snapshot| snapshot.context_id.clone()),
@@ -298,19 +309,19 @@ impl Undelivered {
         }
     }
 
-    /// Hands them to the agent.
+    /// Removes and returns them, for delivery to the agent.
     pub(crate) fn take(mut self) -> Vec<(PluginName, Notification)> {
         std::mem::take(&mut self.notifications)
     }
 }
 
-impl Drop for Undelivered {
+impl Drop for PendingNotifications {
     fn drop(&mut self) {
         for (_, notification) in self.notifications.drain(..) {
             let Some(rule) = notification.rule else {
                 continue;
             };
-            self.core.manager.notification_dropped(DroppedNotification {
+            self.hub.manager.notification_dropped(DroppedNotification {
                 user: self.user.clone(),
                 project: self.project.clone(),
                 rule,
