@@ -15,6 +15,7 @@ use crate::chat::{Delegations, Queue, ToolCounts};
 use crate::conversation::{ContextId, Conversations};
 use crate::definition::Definitions;
 use crate::finder::Toolboxes;
+use crate::methods::models::ModelSettings;
 use crate::prompt::Prompts;
 
 /// What the agent is told by whoever starts it.
@@ -45,6 +46,8 @@ pub struct AgentOptions {
     pub summarizer: Option<String>,
     /// After how long without a word a session has ended.
     pub session_idle: Duration,
+    /// Writes the settings of models. Without it, `agent.set_model` is refused.
+    pub model_settings: Option<Arc<dyn ModelSettings>>,
 }
 
 impl Default for AgentOptions {
@@ -63,6 +66,7 @@ impl Default for AgentOptions {
             keep_turns: 4,
             summarizer: None,
             session_idle: Duration::from_secs(30 * 60),
+            model_settings: None,
         }
     }
 }
@@ -126,7 +130,7 @@ impl Agent {
             return Ok(models.default_model());
         };
         models.get(name).ok_or_else(|| {
-            let known: Vec<&str> = models.names().collect();
+            let known = models.names();
             CallError::new(
                 ErrorCode::InvalidParams,
                 format!("there is no model `{name}`"),

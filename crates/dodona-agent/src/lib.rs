@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use agent::Agent;
 pub use agent::AgentOptions;
+pub use methods::models::{LocalServer, ModelSettings, SetModelParams, SetModelResult};
 
 /// The database of this crate and its newest schema version.
 pub const SCHEMAS: &[(&str, usize)] = &[("plugins/agent/agent.db", conversation::MIGRATIONS.len())];
@@ -51,7 +52,7 @@ use methods::agents::{
     ListResult,
 };
 use methods::compact::{CompactParams, CompactResult};
-use methods::models::ModelsResult;
+use methods::models::{LocalModelsResult, ModelsResult};
 use methods::pin::{PinParams, PinResult};
 use replay::{MessagesParams, MessagesResult, ReplayParams, ReplayResult};
 use trace::{TraceParams, TraceResult};
@@ -231,6 +232,27 @@ impl Agent {
     #[method(scope = "agent:read")]
     async fn models(&self, _ctx: &CallCtx, _p: NoParams) -> Result<ModelsResult, CallError> {
         Ok(methods::models::list(&self.options.models))
+    }
+
+    /// Test a model and store it in the settings of this server. It is used from the next query on.
+    /// Nothing is stored if the model does not answer.
+    #[method(scope = "hub:admin", mutates, timeout_ms = 120_000)]
+    async fn set_model(
+        &self,
+        _ctx: &CallCtx,
+        p: SetModelParams,
+    ) -> Result<SetModelResult, CallError> {
+        methods::models::set(self, p).await
+    }
+
+    /// Find model servers on this machine, such as Ollama, with the models they have.
+    #[method(scope = "hub:admin")]
+    async fn local_models(
+        &self,
+        _ctx: &CallCtx,
+        _p: NoParams,
+    ) -> Result<LocalModelsResult, CallError> {
+        methods::models::local(self).await
     }
 
     /// List the agents that `agent.chat` can address and `agent.delegate` can delegate to, with

@@ -16,6 +16,7 @@ use dodona_plugin::{Loaders, Plugin};
 use dodona_proto::{CallError, ErrorCode};
 use dodona_rules::{RulesOptions, RulesPlugin};
 
+use crate::cli::models::StoredModels;
 use crate::config::{self, Settings};
 use crate::home::Home;
 use crate::privacy;
@@ -97,6 +98,7 @@ fn agent(home: &Home, settings: &Settings) -> AgentOptions {
         tracing::error!(model = problem.model, error = %problem.error, "a model cannot be used");
     }
     AgentOptions {
+        model_settings: Some(Arc::new(StoredModels::new(home.clone(), models.clone()))),
         models,
         prompts: Some(home.config.join("prompts")),
         agents: Some(home.config.join("agents")),

@@ -26,6 +26,10 @@ export type Reply = Step[] | Failure | ((request: Request) => Step[]);
 
 export class Model {
   readonly requests: Request[] = [];
+  /** The `Authorization` header of each request for an answer. */
+  readonly authorizations: string[] = [];
+  /** The models that it lists. */
+  models: string[] = [];
   private readonly replies: Reply[] = [];
   private constructor(
     private readonly server: Server,
@@ -54,11 +58,14 @@ export class Model {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     if (!incoming.url?.endsWith("/chat/completions")) {
-      response.writeHead(200, { "content-type": "application/json" }).end('{"data":[]}');
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ data: this.models.map((id) => ({ id })) }));
       return;
     }
     const request = JSON.parse(Buffer.concat(chunks).toString()) as Request;
     this.requests.push(request);
+    this.authorizations.push(incoming.headers.authorization ?? "");
     const reply = this.replies.shift() ?? [{ text: "ok" }];
     response.on("error", () => {});
     if ("status" in reply) {

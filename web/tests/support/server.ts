@@ -22,6 +22,8 @@ export interface Setup {
   config?: string;
   /** Where the model `test` is, which then is the default. */
   model?: string;
+  /** Further variables of the server's environment. */
+  env?: Record<string, string>;
 }
 
 export class Server {
@@ -34,13 +36,14 @@ export class Server {
   private constructor(
     readonly home: string,
     readonly project: string,
+    private readonly env: Record<string, string> = {},
   ) {}
 
   /** Makes a home and a project, and starts a server on them. */
   static async start(setup: Setup = {}): Promise<Server> {
     if (!existsSync(program)) throw new Error(`there is no ${program}: run \`cargo build\`, or set DODONA_BIN`);
     const folder = mkdtempSync(join(tmpdir(), "dodona-page-"));
-    const server = new Server(join(folder, "home"), join(folder, "shop"));
+    const server = new Server(join(folder, "home"), join(folder, "shop"), setup.env);
     const written = setup.files ?? files;
     for (const [path, text] of Object.entries(written)) server.write(path, text);
     mkdirSync(join(server.home, "config"), { recursive: true });
@@ -141,7 +144,7 @@ export class Server {
 
   private environment(): NodeJS.ProcessEnv {
     const { PATH, HOME, LANG } = process.env;
-    return { PATH, HOME, LANG, DODONA_HOME: this.home, NO_COLOR: "1" };
+    return { PATH, HOME, LANG, DODONA_HOME: this.home, NO_COLOR: "1", ...this.env };
   }
 }
 

@@ -1,7 +1,7 @@
 //! All models of a configuration.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde::Deserialize;
@@ -24,8 +24,16 @@ const LIST_BYTES: u64 = 8 << 20;
 /// The models by name.
 ///
 /// Every configured model is among them; one whose settings are wrong answers with what is wrong.
+/// Clones share one set: [`Models::replace`] on one of them changes all, so that new settings need
+/// no restart. A query keeps the model it started with.
 #[derive(Clone)]
 pub struct Models {
+    current: Arc<RwLock<Arc<ModelSet>>>,
+}
+
+/// The models of one reading of the configuration.
+#[derive(Clone)]
+struct ModelSet {
     by_name: BTreeMap<String, Arc<dyn Model>>,
     default: String,
 }
@@ -56,7 +64,21 @@ impl Model for Broken {
 }
 
 impl Default for Models {
-    /// The one that needs nothing.
+    /// Only `offline`, which needs nothing.
+    fn default() -> Self {
+        ModelSet::default().into()
+    }
+}
+
+impl From<ModelSet> for Models {
+    fn from(set: ModelSet) -> Self {
+        Self {
+            current: Arc::new(RwLock::new(Arc::new(set))),
+        }
+    }
+}
+
+impl Default for ModelSet {
     fn default() -> Self {
         let offline: Arc<dyn Model> = Arc::new(Offline);
         Self {
@@ -76,7 +98,7 @@ impl Models {
         default: Option<&str>,
         environment: &Environment,
     ) -> (Self, Vec<ModelProblem>) {
-        let mut models = Self::default();
+        let mut models = ModelSet::default();
         let mut problems = Vec::new();
         for (name, config) in configs {
             let built = build(name, config, environment);
@@ -85,34 +107,48 @@ impl Models {
         }
         models.add_fallbacks(configs, &mut problems);
         models.choose_default(configs, default, &mut problems);
-        (models, problems)
+        (models.into(), problems)
     }
 
     /// A model in place of all: for tests, replays and demonstrations.
     pub fn only(model: Arc<dyn Model>) -> Self {
         let name = model.name().to_owned();
-        let mut models = Self::default();
+        let mut models = ModelSet::default();
         models.by_name.insert(name.clone(), model);
         models.default = name;
-        models
+        models.into()
+    }
+
+    /// Replace the models of this value and of all its clones by those of another one.
+    pub fn replace(&self, with: &Self) {
+        let new = with.set();
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
     }
 
     /// A model by its name.
     pub fn get(&self, name: &str) -> Option<Arc<dyn Model>> {
-        self.by_name.get(name).cloned()
+        self.set().by_name.get(name).cloned()
     }
 
-    /// The one that is asked when nobody says which.
+    /// The default model.
     pub fn default_model(&self) -> Arc<dyn Model> {
-        let model = self.by_name.get(&self.default);
+        let set = self.set();
+        let model = set.by_name.get(&set.default);
         Arc::clone(model.expect("the default is chosen among the models"))
     }
 
-    /// The names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
+    /// The names, sorted.
+    pub fn names(&self) -> Vec<String> {
+        self.set().by_name.keys().cloned().collect()
     }
 
+    fn set(&self) -> Arc<ModelSet> {
+        let current = self.current.read();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ModelSet {
     /// Fallbacks go one step: the model that takes over has no one behind it, so that no request
     /// wanders in a circle.
     fn add_fallbacks(

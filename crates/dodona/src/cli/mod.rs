@@ -22,7 +22,7 @@ mod logs;
 mod man;
 mod mcp;
 mod methods;
-mod models;
+pub(crate) mod models;
 mod notes;
 mod open;
 mod own_project;

@@ -38,11 +38,17 @@ export async function previewOf(method: string, params: unknown, project: string
   return plain(params);
 }
 
-/** An empty text has no lines: without this, a new note would seem to replace an empty line. */
+/** A new text is all added, a deleted one all removed; without the empty line after the last line break. */
 function lines(before: string, after: string): DiffLine[] {
-  const isEmpty = (line: DiffLine) =>
-    line.text === "" && ((before === "" && line.kind === "removed") || (after === "" && line.kind === "added"));
-  return compared(before, after).filter((line) => !isEmpty(line));
+  if (before !== "" && after !== "") return compared(before, after);
+  const kind = before === "" ? "added" : "removed";
+  const text = (before || after).replace(/\n$/, "").split("\n");
+  return text.map((line, i) => ({
+    kind,
+    text: line,
+    old: kind === "removed" ? i + 1 : null,
+    now: kind === "added" ? i + 1 : null,
+  }));
 }
 
 /** The text of a note; `null` where there is none. */

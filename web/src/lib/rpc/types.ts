@@ -1128,6 +1128,23 @@ export type Liveness = {
   last_error?: string | null;
 };
 
+export type LocalModelsResult = {
+  /** The servers that answered. */
+  servers: LocalServer[];
+};
+
+/** A model server on this machine. */
+export type LocalServer = {
+  /** Its name, such as `Ollama`. */
+  title: string;
+  /** The provider to set it with. */
+  provider: Provider;
+  /** Its address. */
+  base_url: string;
+  /** The models it has, sorted. */
+  models: string[];
+};
+
 export type LogEntry = {
   /** Which commit; its title is the first line of the message. */
   source: Source;
@@ -1258,10 +1275,12 @@ export type MethodsResult = {
 };
 
 export type ModelInfo = {
-  /** What it is called in the configuration. */
+  /** Its name in the configuration. */
   name: string;
-  /** Whether it is asked where no other is named. */
+  /** Whether it is the default model. */
   is_default: boolean;
+  /** Whether it is `offline`, which quotes passages and calls no model. */
+  is_offline: boolean;
   /** How many tokens it takes, request and answer together, where that is known. */
   context_window?: number | null;
   /** Whether it is known what it costs. */
@@ -1593,6 +1612,10 @@ export type PromptTokens = {
   tools_saved: number;
   total: number;
 };
+
+/** Who answers. Any server that speaks OpenAI's chat completions is `openai` with a `base_url`
+ * of its own. */
+export type Provider = "openrouter" | "openai" | "anthropic" | "ollama" | "llamacpp" | "vllm" | "offline";
 
 /** An entry that was written. */
 export type Pushed = {
@@ -2070,6 +2093,16 @@ export type SeedContext = {
 export type SeekResult = {
   /** What was found, best first. */
   passages: Memory[];
+};
+
+/** A model that answered and was stored. */
+export type SetModelResult = {
+  /** Its name in the configuration. */
+  name: string;
+  /** Its answer to the test. */
+  answer: string;
+  /** Milliseconds until the first word of the answer. */
+  first_token_ms: number;
 };
 
 export type SetResult = {
@@ -2746,6 +2779,12 @@ export interface Methods {
     result: AgentListResult;
     kind: "unary";
   };
+  /** Find model servers on this machine, such as Ollama, with the models they have. */
+  "agent.local_models": {
+    params: Record<string, never>;
+    result: LocalModelsResult;
+    kind: "unary";
+  };
   /** Tells what a model was sent of the conversation in each request of a query, as rules saw it. */
   "agent.messages": {
     params: {
@@ -2902,6 +2941,25 @@ export interface Methods {
       limit?: number;
     };
     result: SeekResult;
+    kind: "unary";
+  };
+  /** Test a model and store it in the settings of this server. It is used from the next query on. Nothing is stored if the model does not answer. */
+  "agent.set_model": {
+    params: {
+      /** Its name in the configuration: letters, digits, `-` and `_`. */
+      name: string;
+      /** Who answers. */
+      provider: Provider;
+      /** The provider's name for the model, such as `claude-sonnet-4-5`. */
+      model: string;
+      /** The address of the provider, where it is not the usual one. */
+      base_url?: string | null;
+      /** The provider's key. Stored in a file that only its owner can read, and never returned. */
+      api_key?: string | null;
+      /** Whether it becomes the default model. */
+      default?: boolean;
+    };
+    result: SetModelResult;
     kind: "unary";
   };
   /** Tells all about a conversation: its state, what a model is shown of it, and what it remembers. */

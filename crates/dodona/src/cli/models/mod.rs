@@ -3,10 +3,13 @@
 mod key;
 mod list;
 mod set;
+mod stored;
 mod test;
 
 use clap::{Args, Subcommand};
 use dodona_llm::{Models as Built, process_environment};
+
+pub(crate) use stored::StoredModels;
 
 use crate::config::{self, Settings};
 use crate::failure::Failure;

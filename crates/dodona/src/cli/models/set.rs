@@ -127,7 +127,7 @@ impl Set {
     }
 }
 
-fn set_key_file(table: &mut Table, path: &std::path::Path) -> Result<(), Failure> {
+pub(super) fn set_key_file(table: &mut Table, path: &std::path::Path) -> Result<(), Failure> {
     let Some(text) = path.to_str() else {
         return Err(Failure::usage(format!(
             "`{}` cannot be written into the settings: it is no text",
@@ -140,7 +140,7 @@ fn set_key_file(table: &mut Table, path: &std::path::Path) -> Result<(), Failure
 }
 
 /// A name is also a file's.
-fn check_name(name: &str) -> Result<(), Failure> {
+pub(super) fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match (1..=64).contains(&name.len()) && name.chars().all(fits) {
         true => Ok(()),
@@ -153,7 +153,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
 
 /// Whether the model can be used as it would be written: what is wrong is told before anything
 /// is stored.
-fn check(name: &str, file: &ConfigFile) -> Result<(), Failure> {
+pub(super) fn check(name: &str, file: &ConfigFile) -> Result<(), Failure> {
     #[derive(Deserialize)]
     struct Whole {
         models: BTreeMap<String, toml::Value>,

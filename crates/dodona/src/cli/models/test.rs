@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dodona_llm::{
-    ModelConfig, ModelError, ModelEvent, ModelRequest, Models, Provider, process_environment,
+    Environment, ModelConfig, ModelError, ModelEvent, ModelRequest, Models, Provider,
+    process_environment,
 };
 use dodona_proto::{ExitKind, Message, Usage};
 use futures_util::StreamExt;
@@ -23,10 +24,10 @@ const NAMED: usize = 5;
 
 /// What a model answered.
 #[derive(Default)]
-struct Answer {
-    text: String,
+pub(super) struct Answer {
+    pub(super) text: String,
     usage: Option<Usage>,
-    after: Duration,
+    pub(super) after: Duration,
 }
 
 pub(super) async fn run(known: &Known, name: Option<&str>) -> Result<String, Failure> {
@@ -38,9 +39,10 @@ pub(super) async fn run(known: &Known, name: Option<&str>) -> Result<String, Fai
         return Ok(offline());
     }
     let model = config.model.clone().unwrap_or_default();
-    match ask(name, config).await {
+    let environment = process_environment();
+    match ask(name, config, &environment).await {
         Ok(answer) => Ok(told(name, &model, &answer)),
-        Err(error) => Err(failed(name, config, error).await),
+        Err(error) => Err(failed(name, config, error, &environment).await),
     }
 }
 
@@ -60,8 +62,12 @@ fn unconfigured(known: &Known, name: &str) -> Result<String, Failure> {
     Err(Failure::usage(format!("there is no model `{name}`")).hint(hint))
 }
 
-/// Asks once: whoever tests wants to see the first thing that goes wrong.
-async fn ask(name: &str, config: &ModelConfig) -> Result<Answer, ModelError> {
+/// Send one request, without retries and without the fallback: the first error is what the user wants to see.
+pub(super) async fn ask(
+    name: &str,
+    config: &ModelConfig,
+    environment: &Environment,
+) -> Result<Answer, ModelError> {
     let config = ModelConfig {
         retries: 0,
         fallback: None,
@@ -69,7 +75,7 @@ async fn ask(name: &str, config: &ModelConfig) -> Result<Answer, ModelError> {
         ..config.clone()
     };
     let configs = BTreeMap::from([(name.to_owned(), config)]);
-    let (models, _) = Models::from_config(&configs, Some(name), &process_environment());
+    let (models, _) = Models::from_config(&configs, Some(name), environment);
     let content = "Answer with the one word: yes".to_owned();
     let request = ModelRequest {
         messages: vec![Message::User { content }],
@@ -106,7 +112,12 @@ fn told(name: &str, model: &str, answer: &Answer) -> String {
 }
 
 /// What went wrong, and where it may be the model's name, which names there are.
-async fn failed(name: &str, config: &ModelConfig, error: ModelError) -> Failure {
+pub(super) async fn failed(
+    name: &str,
+    config: &ModelConfig,
+    error: ModelError,
+    environment: &Environment,
+) -> Failure {
     let exit = match error {
         ModelError::Key { .. } | ModelError::NotFound { .. } | ModelError::Settings { .. } => {
             ExitKind::Usage
@@ -119,7 +130,7 @@ async fn failed(name: &str, config: &ModelConfig, error: ModelError) -> Failure 
         ModelError::NotFound { .. } | ModelError::Rejected { .. }
     );
     let others = match is_about_the_model {
-        true => other_models(config).await,
+        true => other_models(config, environment).await,
         false => None,
     };
     let failure = Failure::new(exit, format!("{name}: {error}"));
@@ -130,9 +141,9 @@ async fn failed(name: &str, config: &ModelConfig, error: ModelError) -> Failure 
 }
 
 /// The provider's models that are nearest to the configured one, unless it is among them.
-async fn other_models(config: &ModelConfig) -> Option<String> {
+async fn other_models(config: &ModelConfig, environment: &Environment) -> Option<String> {
     let wanted = config.model.as_deref()?;
-    let known = config.known_models(&process_environment()).await.ok()?;
+    let known = config.known_models(environment).await.ok()?;
     if known.is_empty() || known.iter().any(|model| model == wanted) {
         return None;
     }
