@@ -46,7 +46,7 @@ test("a session that has expired says so, and what to run", async ({ page, conte
 test("the palette finds and runs a command", async ({ app }) => {
   const { page } = app;
   await page.keyboard.press("ControlOrMeta+k");
-  await page.getByRole("combobox", { name: "Find a command" }).fill("trace");
+  await page.getByRole("combobox", { name: "Go to or run" }).fill("trace");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/#\/trace/);
   await expect(page.getByRole("heading", { name: "Trace", level: 1 })).toBeVisible();
@@ -104,7 +104,7 @@ test("the focus goes through the page in the order of reading, and comes back fr
     );
   }
   const place = (name: RegExp) => seen.findIndex((one) => name.test(one));
-  const order = [/^Skip/, /^Commands/, /^Ask$/, /^Rules$/, /^System$/, /^Keyboard/, /^Find a rule$/, /^New rule$/];
+  const order = [/^Skip/, /^Search/, /^Ask$/, /^Rules$/, /^System$/, /^Keyboard/, /^Find a rule$/, /^New rule$/];
   const places = order.map(place);
   expect(places, seen.join(" | ")).toEqual(places.toSorted((a, b) => a - b));
   expect(places).not.toContain(-1);

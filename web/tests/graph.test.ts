@@ -58,7 +58,7 @@ test("a graph of 5 000 notes is laid out in another thread, and the page answers
     await expect(graph).toBeVisible();
     // Whatever the other thread does: the palette opens, finds and closes.
     await page.keyboard.press("ControlOrMeta+k");
-    await page.getByRole("combobox", { name: "Find a command" }).fill("trace");
+    await page.getByRole("combobox", { name: "Go to or run" }).fill("trace");
     await expect(page.getByRole("option", { name: /Go to Trace/ })).toBeVisible();
     await page.keyboard.press("Escape");
     await expect(page.locator("[data-layout=done]")).toBeVisible({ timeout: 120_000 });

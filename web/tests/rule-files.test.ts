@@ -33,7 +33,7 @@ test("a rule is given another id, and its file follows", async ({ app, server })
   await expect(id).toHaveValue("old-name");
   await id.fill("Not An Id");
   await page.keyboard.press("Enter");
-  await expect(dialog.getByRole("alert")).toContainText("Small letters");
+  await expect(dialog.getByRole("alert")).toContainText("Lower-case letters");
   await id.fill("taken");
   await page.keyboard.press("Enter");
   await expect(dialog.getByRole("alert")).toContainText("already");
@@ -78,22 +78,20 @@ test("a rule's script is edited, tested and saved with it", async ({ app, server
   server.write(".dodona/rules/scripted.toml", text);
   await server.call("rules.reload");
   await open(app, "scripted", "?edit=yes");
-  await expect(page.getByText("It would run, and its tests pass")).toBeVisible();
+  await expect(page.getByText("Valid, tests pass")).toBeVisible();
   await page.getByRole("tab", { name: "scripts/quiet.lua" }).click();
   const script = page.getByRole("textbox", { name: "The text of scripts/quiet.lua" });
   await expect(script).toHaveValue("return false\n");
 
   await script.fill("return (\n");
-  await expect(page.getByText("One fault keeps it from running")).toBeVisible();
+  await expect(page.getByText("Invalid: one error")).toBeVisible();
   await expect(page.getByText("got <eof>")).toBeVisible();
   await script.fill("return true\n");
-  await expect(page.getByText("It would run; one test does not pass")).toBeVisible();
+  await expect(page.getByText("Valid; one test fails")).toBeVisible();
   await script.fill("return 1 > 2\n");
-  await expect(page.getByText("It would run, and its tests pass")).toBeVisible();
+  await expect(page.getByText("Valid, tests pass")).toBeVisible();
   await page.getByRole("tab", { name: "Changes" }).click();
-  await expect(page.getByRole("region", { name: "What you changed in the script" })).toContainText(
-    "added: return 1 > 2",
-  );
+  await expect(page.getByRole("region", { name: "Changes to the script" })).toContainText("added: return 1 > 2");
   expect(readFileSync(inProject(server, "scripts/quiet.lua"), "utf8"), "nothing is saved so far").toBe(
     "return false\n",
   );
@@ -107,7 +105,7 @@ test("a rule's script is edited, tested and saved with it", async ({ app, server
   await page.getByRole("textbox", { name: "The text of scripted.toml" }).fill(text.replace("quiet.lua", "silent.lua"));
   await page.getByRole("tab", { name: "scripts/silent.lua" }).click();
   await page.getByRole("textbox", { name: "The text of scripts/silent.lua" }).fill("return nil\n");
-  await expect(page.getByText("It would run, and its tests pass")).toBeVisible();
+  await expect(page.getByText("Valid, tests pass")).toBeVisible();
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByRole("region", { name: "The script scripts/silent.lua" })).toContainText("return nil");
   expect(readFileSync(inProject(server, "scripts/silent.lua"), "utf8")).toBe("return nil\n");

@@ -4,8 +4,8 @@ import { App, expect, test } from "./support/test.ts";
 
 /** What each view says where there is nothing, and what it is called. */
 const nothing: [string, string][] = [
-  ["#/ask", "What you ask is kept here"],
-  ["#/trace", "Nothing was asked yet"],
+  ["#/ask", "No conversations yet"],
+  ["#/trace", "No questions yet"],
   ["#/notes", "There are no notes yet"],
   ["#/notes?show=graph", "There are no notes yet"],
   ["#/notes?show=tags", "No note has a tag"],

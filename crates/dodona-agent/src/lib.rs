@@ -54,7 +54,9 @@ use methods::agents::{
 use methods::compact::{CompactParams, CompactResult};
 use methods::models::{LocalModelsResult, ModelsResult};
 use methods::pin::{PinParams, PinResult};
-use replay::{MessagesParams, MessagesResult, ReplayParams, ReplayResult};
+use replay::{
+    MessagesParams, MessagesResult, ReplayParams, ReplayResult, RequestParams, RequestResult,
+};
 use trace::{TraceParams, TraceResult};
 
 /// The plugin `agent` alone: it tells models of all tools there are.
@@ -307,6 +309,13 @@ impl Agent {
         p: MessagesParams,
     ) -> Result<MessagesResult, CallError> {
         replay::messages(self, ctx, p).await
+    }
+
+    /// Show one request of a query: system prompt, messages and tools as the model was sent them, and its
+    /// response. Secrets are redacted.
+    #[method(scope = "agent:read")]
+    async fn request(&self, ctx: &CallCtx, p: RequestParams) -> Result<RequestResult, CallError> {
+        replay::request(self, ctx, p).await
     }
 
     /// Shows exactly what a model would be sent if a question were asked now.

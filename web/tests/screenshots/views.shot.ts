@@ -182,7 +182,7 @@ test("Rules", async ({ app }) => {
   await app.open("#/rules/rules%2Fcite-the-decision?edit=yes");
   const text = page.getByRole("textbox", { name: "The text of cite-the-decision.toml" });
   await text.fill((await text.inputValue()).replace("not a note about a meeting", "with its line"));
-  await expect(page.getByText("It would run, and its tests pass")).toBeVisible();
+  await expect(page.getByText("Valid, tests pass")).toBeVisible();
   await page.keyboard.press("ControlOrMeta+b");
   await expect(page.getByRole("group", { name: "Before and after" })).toBeVisible();
   await page.evaluate(() => document.querySelector("textarea")?.blur());

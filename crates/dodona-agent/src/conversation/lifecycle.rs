@@ -191,6 +191,41 @@ impl Conversations {
         .await
     }
 
+    /// Rename a conversation. The default one keeps its name: questions find it by that.
+    pub async fn rename(
+        &self,
+        owner: &Owner,
+        context: &str,
+        name: &str,
+    ) -> Result<ContextId, ConversationError> {
+        let (owner, asked, name) = (owner.clone(), context.to_owned(), name.to_owned());
+        self.write(move |tx| {
+            let head = Head::find(tx, &owner, &asked)?;
+            check_name(&name)?;
+            if is_reserved(&name) || name == DEFAULT_NAME {
+                let rule = "is reserved for the default conversation of an agent";
+                return Err(Invalid::new("name", rule).into());
+            }
+            let renamed = tx.execute(
+                "update oracle_contexts set name = ?2 where id = ?1 and is_default = 0",
+                (head.id.as_str(), name.as_str()),
+            );
+            match renamed {
+                Ok(0) => {
+                    let rule = "the default conversation cannot be renamed";
+                    Err(Invalid::new("context_id", rule).into())
+                }
+                Ok(_) => Ok(head.id),
+                Err(DbError::Constraint {
+                    kind: ConstraintKind::Unique,
+                    ..
+                }) => Err(ConversationError::NameTaken(name)),
+                Err(error) => Err(error.into()),
+            }
+        })
+        .await
+    }
+
     /// Remembers something in a conversation, the default one if none is named. Saying the same
     /// again changes nothing. Answers whether it is new.
     pub async fn remember(

@@ -126,3 +126,30 @@ pub(super) async fn close(
         .await?;
     Ok(Closed { context_id })
 }
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct RenameParams {
+    /// The conversation, by id or name.
+    context_id: String,
+    /// Its new name.
+    #[schemars(length(min = 1, max = 64))]
+    name: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Renamed {
+    /// The conversation.
+    context_id: ContextId,
+    /// Its name.
+    name: String,
+}
+
+pub(super) async fn rename(
+    conversations: &Conversations,
+    owner: &Owner,
+    p: RenameParams,
+) -> Result<Renamed, CallError> {
+    let name = p.name.trim().to_owned();
+    let context_id = conversations.rename(owner, &p.context_id, &name).await?;
+    Ok(Renamed { context_id, name })
+}

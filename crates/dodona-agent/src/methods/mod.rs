@@ -25,7 +25,10 @@ use crate::agent::Agent;
 use crate::conversation::{Conversations, Owner, UsageReport};
 use crate::keeper::Keeper;
 use archive::{ExportParams, Exported, ImportParams};
-use contexts::{CloseParams, Closed, ContextsParams, ContextsResult, CreateParams, CreateResult};
+use contexts::{
+    CloseParams, Closed, ContextsParams, ContextsResult, CreateParams, CreateResult, RenameParams,
+    Renamed,
+};
 use fork::{Copied, ForkParams, RewindParams, RewindResult};
 use notify::{NotifyParams, NotifyResult};
 use queries::{QueriesParams, QueriesResult};
@@ -82,6 +85,12 @@ impl ContextMethods {
         let closed = contexts::close(&self.conversations, &Owner::of(ctx)?, p).await?;
         self.keeper.tell().await?;
         Ok(closed)
+    }
+
+    /// Rename a conversation. Names are unique in a project; the default conversation keeps its name.
+    #[method(scope = "agent:write", mutates)]
+    async fn rename(&self, ctx: &CallCtx, p: RenameParams) -> Result<Renamed, CallError> {
+        contexts::rename(&self.conversations, &Owner::of(ctx)?, p).await
     }
 
     /// Copies a conversation up to an exchange, to go on from there in another way.

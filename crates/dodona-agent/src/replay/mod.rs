@@ -9,6 +9,7 @@
 
 mod messages;
 mod plugins;
+mod requests;
 mod rules;
 
 use dodona_llm::{
@@ -27,6 +28,7 @@ use crate::chat::{Frame, RawOutput, Role, messages_then};
 use crate::conversation::{Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
 
 pub(crate) use messages::{MessagesParams, MessagesResult, messages};
+pub(crate) use requests::{RequestParams, RequestResult, request};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ReplayParams {

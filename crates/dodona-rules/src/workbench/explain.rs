@@ -77,6 +77,9 @@ struct EventExplained {
     /// What happened.
     #[serde(rename = "type")]
     kind: String,
+    /// The tool, for events of tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
     at: Timestamp,
     query_id: Option<String>,
     context_id: Option<String>,
@@ -361,6 +364,9 @@ impl Work {
         EventExplained {
             event_id: event.id,
             kind: event.kind.clone(),
+            tool: (facts.call.as_ref().map(|call| &call.tool_name))
+                .or(facts.result.as_ref().map(|result| &result.tool_name))
+                .cloned(),
             at: event.timestamp,
             query_id: facts.query_id.clone(),
             context_id: facts.context_id.clone(),

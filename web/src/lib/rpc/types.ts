@@ -677,6 +677,8 @@ export type EventExplained = {
   event_id: string;
   /** What happened. */
   type: string;
+  /** The tool, for events of tool calls. */
+  tool?: string | null;
   at: string;
   query_id?: string | null;
   context_id?: string | null;
@@ -1738,6 +1740,13 @@ export type RemoveResult = {
   data_deleted: boolean;
 };
 
+export type Renamed = {
+  /** The conversation. */
+  context_id: ContextId;
+  /** Its name. */
+  name: string;
+};
+
 export type ReplayResult = {
   /** Which query. */
   query_id: QueryId;
@@ -1761,6 +1770,25 @@ export type RepoMap = {
   text: string;
   /** How many symbols had no room. */
   left_out: number;
+};
+
+/** A request to a model and its response. Secrets are redacted. */
+export type RequestResult = {
+  /** The query. */
+  query_id: QueryId;
+  /** The turn, from 1. */
+  turn: number;
+  /** The system prompt. */
+  system: string;
+  /** The messages, oldest first, each with `role` and `content`. */
+  messages: unknown[];
+  /** The names of the tools that the model was offered. */
+  tools: string[];
+  /** The message of the model, with `content` and `tool_calls`. */
+  response?: unknown;
+  /** What differs from the recorded request, if anything. The recording has the messages and a hash of
+   * the rest; the system prompt and the tools are built from the settings of now. */
+  difference?: string | null;
 };
 
 export type Resolved = {
@@ -2891,6 +2919,17 @@ export interface Methods {
     result: RememberResult;
     kind: "unary";
   };
+  /** Rename a conversation. Names are unique in a project; the default conversation keeps its name. */
+  "agent.rename": {
+    params: {
+      /** The conversation, by id or name. */
+      context_id: string;
+      /** Its new name. */
+      name: string;
+    };
+    result: Renamed;
+    kind: "unary";
+  };
   /** Makes the requests of a query again, against what was recorded of it, and names the first that is not as it was. No model is asked and no tool is run. */
   "agent.replay": {
     params: {
@@ -2898,6 +2937,17 @@ export interface Methods {
       query_id: string;
     };
     result: ReplayResult;
+    kind: "unary";
+  };
+  /** Show one request of a query: system prompt, messages and tools as the model was sent them, and its response. Secrets are redacted. */
+  "agent.request": {
+    params: {
+      /** The id of the query, or its end. */
+      query_id: string;
+      /** The turn, from 1. */
+      turn: number;
+    };
+    result: RequestResult;
     kind: "unary";
   };
   /** Turns a citation of a conversation back into text, and tells whether it changed since. */

@@ -66,6 +66,8 @@ export class Answer {
   /** How full the conversation's window is, as the last request saw it. */
   window = $state<{ used: number; budget: number } | null>(null);
   queryId = $state<string | null>(null);
+  /** The question, to rewind to. */
+  firstExchange = $state<string | null>(null);
   /** The last message of it, to fork from. */
   lastExchange = $state<string | null>(null);
   /** The call that answers; a root call has the id of its stream. */
@@ -92,6 +94,7 @@ export class Answer {
     answer.model = info.model ?? null;
     answer.callId = info.call_id ?? null;
     answer.stream = answer.callId?.split(".")[0] ?? null;
+    answer.firstExchange = exchanges[0]?.exchange.id ?? null;
     answer.lastExchange = exchanges.at(-1)?.exchange.id ?? null;
     answer.parts = exchanges.slice(1).flatMap(partsOf);
     const said = exchanges.slice(1).filter((one) => one.exchange.role === "user");

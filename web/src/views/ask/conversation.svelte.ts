@@ -60,6 +60,7 @@ export class Conversation {
       if (!shown) return fresh;
       this.sent.delete(shown);
       shown.queryId = fresh.queryId;
+      shown.firstExchange = fresh.firstExchange;
       shown.lastExchange = fresh.lastExchange;
       return shown;
     });
@@ -105,6 +106,14 @@ export class Conversation {
   async stop(): Promise<void> {
     const stream = this.running?.stream;
     if (stream) await call("hub.cancel", { stream_id: stream });
+  }
+
+  /** Remove a question and everything after it from the conversation. The originals stay in exports. */
+  async rewind(answer: Answer): Promise<void> {
+    await call("agent.rewind", { context_id: this.id, exchange_id: answer.firstExchange as string });
+    const at = this.answers.indexOf(answer);
+    for (const gone of this.answers.slice(at)) gone.close();
+    this.answers = this.answers.slice(0, at);
   }
 
   /** Copy the conversation up to an answer. Returns the id of the copy. */

@@ -19,24 +19,25 @@ const VAGUE = /^(index|notes?|todo|changelog|contents|untitled|license|contribut
  * also without a model, which can only quote.
  */
 export async function suggestedQuestions(signal: AbortSignal): Promise<string[]> {
-  const candidates = [...(await notes(signal)), ...(await threads(signal))];
+  const candidates = [...(await notes()), ...(await threads())];
   const found = await answered(candidates.slice(0, CHECKED), signal);
   if (found.length >= WANTED) return found.slice(0, WANTED);
-  return [...found, ...(await answered(await code(signal), signal))].slice(0, WANTED);
+  return [...found, ...(await answered(await code(), signal))].slice(0, WANTED);
 }
 
 async function answered(candidates: Candidate[], signal: AbortSignal): Promise<string[]> {
   const questions: string[] = [];
   for (const { question, path } of candidates) {
-    if (questions.length === WANTED) break;
-    const { passages } = await call("search.query", { query: question, limit: 1 }, { signal });
+    // Between calls and not in them: an aborted call is journaled as a failed tool.
+    if (questions.length === WANTED || signal.aborted) break;
+    const { passages } = await call("search.query", { query: question, limit: 1 });
     if (passages[0]?.source.path.startsWith(path)) questions.push(question);
   }
   return questions;
 }
 
-async function notes(signal: AbortSignal): Promise<Candidate[]> {
-  const list = (await call("vault.list", {}, { signal })).notes.filter((note) => !VAGUE.test(note.title));
+async function notes(): Promise<Candidate[]> {
+  const list = (await call("vault.list", {})).notes.filter((note) => !VAGUE.test(note.title));
   // The README says what the project is; decisions say why. Short paths are nearer to the top.
   const rank = ({ path }: NoteRef) =>
     (/^readme\.md$/i.test(path) ? 0 : /decision|adr/i.test(path) ? 10 : 20) + path.split("/").length;
@@ -47,15 +48,15 @@ async function notes(signal: AbortSignal): Promise<Candidate[]> {
   }));
 }
 
-async function threads(signal: AbortSignal): Promise<Candidate[]> {
-  const { threads: list } = await call("thread.list", {}, { signal });
+async function threads(): Promise<Candidate[]> {
+  const { threads: list } = await call("thread.list", {});
   return list
     .slice(0, 2)
     .map(({ thread_id: id }) => ({ question: `What was decided about ${id}?`, path: `thread:${id}` }));
 }
 
-async function code(signal: AbortSignal): Promise<Candidate[]> {
-  const { text } = await call("code.repo_map", { max_tokens: 400 }, { signal });
+async function code(): Promise<Candidate[]> {
+  const { text } = await call("code.repo_map", { max_tokens: 400 });
   const found: Candidate[] = [];
   let path = "";
   for (const line of text.split("\n")) {

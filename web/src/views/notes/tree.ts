@@ -49,7 +49,13 @@ export function lines(root: Folder, isOpen: (folder: string) => boolean): Line[]
     const inner = [...folder.folders].sort(([a], [b]) => order.compare(a, b));
     const notes = [...folder.notes].sort((a, b) => order.compare(a.title, b.title));
     const of = inner.length + notes.length;
-    inner.forEach(([name, next], i) => {
+    inner.forEach(([first, child], i) => {
+      // A folder with nothing but one folder in it shares its line with that.
+      let [name, next] = [first, child];
+      while (next.notes.length === 0 && next.folders.size === 1) {
+        const [[only, below]] = [...next.folders] as [[string, Folder]];
+        [name, next] = [`${name}/${only}`, below];
+      }
       const path = above ? `${above}/${name}` : name;
       found.push({ kind: "folder", path, name, depth, place: i + 1, of, count: next.count });
       if (isOpen(path)) walk(next, path, depth + 1);

@@ -4,13 +4,13 @@ import type { RuleSummary, RulesScope, Suppressed, Verdict } from "$lib/rpc/type
 export type Trigger = RuleSummary["trigger"];
 
 export const TRIGGERS: Record<Trigger, string> = {
-  on_query_start: "A question has come",
-  on_turn_start: "Before each request to a model",
-  on_turn_end: "After a request and the tools it asked for",
-  on_tool_call: "Before a tool runs",
-  on_tool_complete: "After a tool gave a result",
-  on_tool_failure: "After a tool failed, was refused or cancelled",
-  on_session_end: "A session is over",
+  on_query_start: "When a question arrives",
+  on_turn_start: "Before each model request",
+  on_turn_end: "After a model request and its tool calls",
+  on_tool_call: "Before a tool call",
+  on_tool_complete: "After a successful tool call",
+  on_tool_failure: "After a failed, denied or cancelled tool call",
+  on_session_end: "When a session ends",
 };
 
 export type Kind = "plain" | "good" | "warn" | "bad" | "info" | "accent";
@@ -29,40 +29,40 @@ export function stateOf(rule: RuleSummary): State {
   if (!rule.enabled) return { kind: "plain", text: "off in its file", why: "Its file says `enabled = false`" };
   const { last_failed, last_evaluated, failed, last_error } = rule.liveness;
   const failing = failed > 0 && last_failed && (!last_evaluated || last_failed >= last_evaluated);
-  if (failing) return { kind: "bad", text: "failing", why: last_error ?? "It failed the last time that it was asked" };
+  if (failing) return { kind: "bad", text: "failing", why: last_error ?? "The last evaluation failed" };
   if (rule.liveness.evaluated === 0)
-    return { kind: "info", text: "not asked yet", why: "Nothing has happened that it is asked about" };
-  return { kind: "good", text: "on", why: "It is asked" };
+    return { kind: "info", text: "not evaluated yet", why: "No event of its trigger has happened" };
+  return { kind: "good", text: "active", why: "Evaluated at its trigger" };
 }
 
 export function whose(scope: RulesScope): string {
   if (typeof scope === "object") return `plugin ${scope.plugin}`;
-  return { bundled: "comes with Dodona", user: "yours", project: "this project's" }[scope];
+  return { bundled: "built in", user: "yours", project: "this project" }[scope];
 }
 
 export const VERDICTS: Record<Verdict, { kind: Kind; text: string }> = {
   fired: { kind: "good", text: "fired" },
   dropped: { kind: "bad", text: "dropped" },
   not_fired: { kind: "plain", text: "not fired" },
-  suppressed: { kind: "warn", text: "kept back" },
+  suppressed: { kind: "warn", text: "suppressed" },
   disabled: { kind: "plain", text: "off" },
   failed: { kind: "bad", text: "failed" },
-  other_trigger: { kind: "plain", text: "not asked" },
+  other_trigger: { kind: "plain", text: "other trigger" },
   outside_query: { kind: "plain", text: "outside of a query" },
   not_replayable: { kind: "info", text: "not replayable" },
 };
 
 export const SUPPRESSED: Record<Suppressed, string> = {
-  disabled: "Its file says `enabled = false`.",
+  disabled: "`enabled = false` in its file.",
   switched_off: "You switched it off.",
-  cooldown: "It rests: it has fired within its `cooldown`.",
+  cooldown: "It fired within its `cooldown`.",
   once_per_query: "It has fired in this query already (`once_per`).",
   once_per_session: "It has fired in this session already (`once_per`).",
 };
 
 /** What a rule can be called. */
 export const isId = (text: string): boolean => /^[a-z0-9-]+$/.test(text);
-export const NO_ID = "Small letters, digits and `-`, as in `no-main-writes`";
+export const NO_ID = "Lower-case letters, digits and `-`, such as `no-main-writes`";
 
 /** The id alone of rules that belong to no plugin. */
 export const short = (rule: string): string => rule.replace(/^rules\//, "");

@@ -1,11 +1,11 @@
 /** From what was journaled of a query to a tree of spans: who did what, from when to when. */
-import { type Item, isData, isDone } from "$lib/rpc";
+import { type Item, isData, isDone, isProgress } from "$lib/rpc";
 import type { AgentTraceResult, EventTrace, TurnTrace } from "$lib/rpc/types";
 
 export interface Span {
   /** A call's id; a turn's is that of its call, `#` and a number. */
   id: string;
-  kind: "query" | "model" | "tool";
+  kind: "query" | "model" | "tool" | "prepare";
   label: string;
   /** The dotted names from the root to here. */
   path: string;
@@ -17,6 +17,8 @@ export interface Span {
   ending: string | null;
   arguments: unknown;
   turn: TurnTrace | null;
+  /** Whether the call updated the search index first: then that, and not the search, took the time. */
+  indexed: boolean;
   children: Span[];
 }
 
@@ -49,9 +51,28 @@ export function spansOf(
   for (const found of tools(trace.events, rootId, since)) byCall.set(found.id, found);
   addUntold(byCall, items, rootId, methodOf);
   for (const one of byCall.values()) if (one !== root) parentOf(one.id, byCall, root).children.push(one);
-  for (const turn of turns(trace, rootId, since)) (byCall.get(turn.id.split("#")[0] ?? "") ?? root).children.push(turn);
+  const requests = turns(trace, rootId, since);
+  for (const turn of requests) (byCall.get(turn.id.split("#")[0] ?? "") ?? root).children.push(turn);
+  addPreparation(root, requests);
+  for (const [id, list] of items) {
+    const known = byCall.get(id);
+    if (known && list.some((item) => isProgress(item) && INDEXING.test(item.message))) known.indexed = true;
+  }
   settle(root, ended);
   return { root, total: Math.max(1, ended ?? now - began, last(root)) };
+}
+
+/** Progress messages of an update of the index. */
+const INDEXING = /^(looking at the files|(read|index|embed)\w* \d+ of \d+)/i;
+
+/** Milliseconds before the first turn that are worth a span. */
+const NOTABLE = 20;
+
+/** The time before the first request: the queue, the search for passages and the prompt. */
+function addPreparation(root: Span, requests: Span[]): void {
+  const first = Math.min(...requests.map((turn) => turn.start ?? Infinity));
+  if (!Number.isFinite(first) || first < NOTABLE) return;
+  root.children.push(span(`${root.id}#0`, "prepare", "prepare the first request", "", 0, first, "success"));
 }
 
 function span(
@@ -63,7 +84,7 @@ function span(
   end: number | null,
   ending: string | null,
 ): Span {
-  return { id, kind, label, path, start, end, ending, arguments: undefined, turn: null, children: [] };
+  return { id, kind, label, path, start, end, ending, arguments: undefined, turn: null, indexed: false, children: [] };
 }
 
 /** A tool's call begins with `tool.call.pending`; any other `tool.call.…` of the same call ends it. */
