@@ -6,11 +6,14 @@ use super::definition::{self, Telling};
 use super::found::{Found, Wish};
 use super::words;
 
-/// How many lines are quoted of one passage.
-const LINES: usize = 8;
+/// Lines that are scored together when the best part of a long section is looked for.
+const WINDOW: usize = 8;
 
-/// How many lines more a paragraph may bring that is not yet at its end.
-const MORE: usize = 4;
+/// A section or passage of at most this many lines is quoted whole.
+const WHOLE: usize = 16;
+
+/// The most lines of one quote. A block that has begun is quoted to its end up to here.
+const MAX_LINES: usize = 28;
 
 /// How many lines may lie between two quotes that are given as one.
 const GAP: u32 = 3;
@@ -23,6 +26,22 @@ pub(super) struct Span {
     pub(super) to: u32,
 }
 
+/// Whether lines that start with `#` are headings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextKind {
+    Prose,
+    Code,
+}
+
+impl TextKind {
+    fn of(passage: &Found) -> Self {
+        match passage.language() {
+            Some(_) => Self::Code,
+            None => Self::Prose,
+        }
+    }
+}
+
 /// What a quote is chosen by.
 pub(super) struct Aim<'q> {
     /// The words of the question.
@@ -31,12 +50,22 @@ pub(super) struct Aim<'q> {
 }
 
 impl Aim<'_> {
-    /// The lines of a passage that say most: from the sentence that defines what is asked for, or
-    /// else those with most of the question's words.
-    fn lines(&self, lines: &[&str]) -> Range<usize> {
-        let start = self.opening(&lines.join("\n"));
-        let start = start.map_or_else(|| densest(lines, self.words), |(line, _)| line);
-        whole(lines, start)
+    /// The lines to quote of a passage: from the sentence that defines the term in question, or
+    /// else the section, or part of a section, with most words of the question.
+    fn lines(&self, lines: &[&str], kind: TextKind) -> Range<usize> {
+        if let Some((start, _)) = self.opening(&lines.join("\n")) {
+            return to_end_of_block(lines, start..lines.len(), start);
+        }
+        let section = match kind {
+            TextKind::Prose => best_section(lines, self.words),
+            TextKind::Code => 0..lines.len(),
+        };
+        if section.len() <= WHOLE {
+            let end = before_open_block(lines, section.clone());
+            return trim(lines, section.start..end);
+        }
+        let start = densest(lines, section.clone(), self.words);
+        to_end_of_block(lines, section, start)
     }
 
     /// Where a text says what is asked for: the line, and where in it.
@@ -62,7 +91,7 @@ impl Span {
     pub(super) fn of(passage: &Found, aim: &Aim<'_>) -> Option<Self> {
         let first = passage.line_start.filter(|_| passage.is_file())?;
         let lines: Vec<&str> = passage.text.lines().collect();
-        let best = aim.lines(&lines);
+        let best = aim.lines(&lines, TextKind::of(passage));
         let line = |index: usize| first + u32::try_from(index).unwrap_or(u32::MAX);
         (!best.is_empty()).then(|| Self {
             path: passage.path.clone(),
@@ -98,7 +127,7 @@ pub(super) fn spans(found: &[Found], aim: &Aim<'_>) -> Vec<Span> {
 /// The lines of a passage that say most, and its number.
 pub(super) fn quote(passage: &Found, aim: &Aim<'_>) -> String {
     let lines: Vec<&str> = passage.text.lines().collect();
-    let text = lines[aim.lines(&lines)].join("\n");
+    let text = lines[aim.lines(&lines, TextKind::of(passage))].join("\n");
     quote_lines(&text, passage, passage.cite, aim)
 }
 
@@ -124,33 +153,101 @@ fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-fn window(lines: &[&str], start: usize) -> Range<usize> {
-    start..(start + LINES).min(lines.len())
+fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Where the lines begin that have most of the question's words, with a paragraph if possible.
-fn densest(lines: &[&str], words: &[String]) -> usize {
-    let begins = |start: usize| start == 0 || is_blank(lines[start - 1]);
-    let starts = 0..lines.len().saturating_sub(LINES - 1).max(1);
-    let best = starts.max_by_key(|start| {
-        let text = lines[window(lines, *start)].join("\n");
-        let reversed = std::cmp::Reverse(*start);
-        (words::in_text(&text, words), begins(*start), reversed)
-    });
-    best.unwrap_or_default()
+fn is_list_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with("- ")
+        || line.starts_with("* ")
+        || (after_number.len() < line.len() && after_number.starts_with(". "))
 }
 
-/// The lines from one on, to the end of a paragraph where that is near.
-fn whole(lines: &[&str], start: usize) -> Range<usize> {
-    let Range { mut start, mut end } = window(lines, start);
-    let limit = (end + MORE).min(lines.len());
-    if let Some(paragraph) = (end..=limit).find(|at| *at == lines.len() || is_blank(lines[*at])) {
-        end = paragraph;
+/// The section with most words of the question: from a heading to the line before the next one.
+/// Of sections with equally many words, the one that repeats them most.
+fn best_section(lines: &[&str], words: &[String]) -> Range<usize> {
+    let mut starts = vec![0];
+    let mut in_fence = false;
+    for (at, line) in lines.iter().enumerate() {
+        in_fence ^= is_fence(line);
+        if at > 0 && !in_fence && line.starts_with('#') {
+            starts.push(at);
+        }
     }
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    let sections = starts.iter().copied().zip(ends).map(|(from, to)| from..to);
+    let score = |section: &Range<usize>| {
+        let text = lines[section.clone()].join("\n");
+        let repeated: usize = lines[section.clone()]
+            .iter()
+            .map(|line| words::in_text(line, words))
+            .sum();
+        let is_first = std::cmp::Reverse(section.start);
+        (words::in_text(&text, words), repeated, is_first)
+    };
+    sections.max_by_key(score).unwrap_or(0..0)
+}
+
+/// Where the lines of a section start that have most words of the question, at the start of a
+/// paragraph if there is a choice.
+fn densest(lines: &[&str], section: Range<usize>, words: &[String]) -> usize {
+    let begins = |start: usize| start == section.start || is_blank(lines[start - 1]);
+    let last = section.end.saturating_sub(WINDOW).max(section.start);
+    let best = (section.start..=last).max_by_key(|start| {
+        let text = lines[*start..(*start + WINDOW).min(section.end)].join("\n");
+        let is_first = std::cmp::Reverse(*start);
+        (words::in_text(&text, words), begins(*start), is_first)
+    });
+    best.unwrap_or(section.start)
+}
+
+/// The lines of a section from `start` to the end of the paragraph, list or code block in which the
+/// window ends, and of the list or code block that this paragraph introduces. The answer to a
+/// question is often the command or the list below the sentence with its words.
+fn to_end_of_block(lines: &[&str], section: Range<usize>, start: usize) -> Range<usize> {
+    let limit = section.end.min(start + MAX_LINES);
+    let mut end = limit.min(start + WINDOW);
+    let mut open = lines[start..end]
+        .iter()
+        .filter(|line| is_fence(line))
+        .count()
+        % 2
+        == 1;
+    while end < limit {
+        let line = lines[end];
+        let is_between_blocks = !open && is_blank(line);
+        if is_between_blocks && !introduces_next(lines, start..end, section.end) {
+            break;
+        }
+        open ^= is_fence(line);
+        end += 1;
+    }
+    let end = before_open_block(lines, start..end);
+    trim(lines, start..end)
+}
+
+/// Whether the block after a blank line belongs to the lines before it: code or a list after a
+/// sentence that ends with a colon, and further items of a list.
+fn introduces_next(lines: &[&str], quoted: Range<usize>, section_end: usize) -> bool {
+    let next = (quoted.end..section_end).find(|at| !is_blank(lines[*at]));
+    let (Some(next), Some(last)) = (next, lines[quoted].iter().rfind(|line| !is_blank(line)))
+    else {
+        return false;
+    };
+    let next = lines[next];
+    let announces = last.trim_end().ends_with(':');
+    (announces && (is_fence(next) || is_list_item(next) || next.starts_with("    ")))
+        || (is_list_item(last) && (is_list_item(next) || next.starts_with("  ")))
+}
+
+fn trim(lines: &[&str], range: Range<usize>) -> Range<usize> {
+    let Range { mut start, mut end } = range;
     while start < end && is_blank(lines[start]) {
         start += 1;
     }
-    end = before_open_block(lines, start..end);
     while end > start && is_blank(lines[end - 1]) {
         end -= 1;
     }
@@ -160,12 +257,10 @@ fn whole(lines: &[&str], start: usize) -> Range<usize> {
 /// Where a block of code begins that does not end within these lines, if something is before it;
 /// their end otherwise.
 fn before_open_block(lines: &[&str], range: Range<usize>) -> usize {
-    let end = range.end;
-    let marks = range.clone().filter(|at| lines[*at].starts_with("```"));
-    let marks: Vec<usize> = marks.collect();
-    match marks.last() {
-        Some(open) if marks.len() % 2 == 1 && *open > range.start => *open,
-        _ => end,
+    let fences: Vec<usize> = range.clone().filter(|at| is_fence(lines[*at])).collect();
+    match fences.last() {
+        Some(open) if fences.len() % 2 == 1 && *open > range.start => *open,
+        _ => range.end,
     }
 }
 
@@ -218,17 +313,46 @@ mod tests {
         }
     }
 
-    #[test]
-    fn whole_paragraphs_are_quoted_where_they_are_short() {
-        let text = "# Title\n\none\ntwo\n\nThe journal is\nwritten by a pump,\nwhich is one thread.\n\nlast\nof\nall\n\n";
+    fn quoted(question: &str, text: &str) -> String {
+        let (words, wish) = (words::of_question(question), Wish::of(question));
         let lines: Vec<&str> = text.lines().collect();
-        let words = words::of_question("Who writes the journal with a pump thread?");
-        let aim = aim(&words, &Wish::Anything);
-        let quoted = lines[aim.lines(&lines)].join("\n");
-        assert!(quoted.contains("The journal is\nwritten"), "{quoted}");
-        assert!(!quoted.ends_with("of"), "{quoted}");
-        assert_eq!(aim.lines(&[]), 0..0);
-        assert_eq!(aim.lines(&["", " "]), 2..2);
+        lines[aim(&words, &wish).lines(&lines, TextKind::Prose)].join("\n")
+    }
+
+    #[test]
+    fn the_section_that_answers_is_quoted_to_its_end() {
+        let note = "# Decisions\n\n## Tokens\n\nLogin issues a token.\n\n## Deployment\n\nDeploy with `make ship`.\n\n## Other\n\nMore.\n";
+        assert_eq!(
+            quoted("How do I deploy?", note),
+            "## Deployment\n\nDeploy with `make ship`."
+        );
+        // A comment in a code block is not a heading.
+        let code = "## Run\n\n```sh\n# start the server\nserve --now\n```\n";
+        assert_eq!(quoted("How do I run the server?", code), code.trim_end());
+    }
+
+    #[test]
+    fn a_long_section_is_quoted_to_the_end_of_the_command_that_answers() {
+        let filler = "one\ntwo\nthree\n\n".repeat(6);
+        let answer = "The development server runs with the debugger\nif you pass the option:\n\n```console\n$ flask run --debug\n```";
+        let note = format!("## Server\n\n{filler}{answer}\n\n{filler}");
+        let quote = quoted(
+            "How do I run the development server with the debugger?",
+            &note,
+        );
+        assert!(quote.contains("$ flask run --debug\n```"), "{quote}");
+        assert!(quote.lines().count() <= MAX_LINES, "{quote}");
+    }
+
+    #[test]
+    fn paragraphs_are_quoted_whole() {
+        let filler = "a\nb\nc\n\n".repeat(5);
+        let note =
+            format!("{filler}The journal is\nwritten by a pump,\nwhich is one thread.\n\n{filler}");
+        let quote = quoted("Who writes the journal with a pump thread?", &note);
+        assert!(quote.contains("The journal is\nwritten by a pump,\nwhich is one thread."));
+        assert_eq!(quoted("Who?", ""), "");
+        assert_eq!(quoted("Who?", "\n \n"), "");
     }
 
     #[test]
