@@ -13,6 +13,7 @@ mod links;
 mod lints;
 mod outside;
 mod places;
+mod prose;
 mod shortcuts;
 mod sizes;
 mod spdx;
@@ -29,7 +30,10 @@ use tree::Tree;
 const HELP: &str = "\
 Checks the house rules that no compiler checks, and prints every problem it finds.
 
-Usage: cargo xtask tidy
+Usage: cargo xtask tidy [--prose | --write-prose]
+
+  --prose        list every text that should be worded differently
+  --write-prose  lower the numbers in xtask/prose.toml to what is left
 
 Rules:";
 
@@ -106,6 +110,11 @@ const RULES: &[Rule] = &[
         check: decisions::check,
     },
     Rule {
+        name: "prose",
+        about: "texts are plain: no more hard phrases and empty comments than xtask/prose.toml allows",
+        check: prose::check,
+    },
+    Rule {
         name: "workflows",
         about: "workflows run the commands that contributors run",
         check: workflows::check,
@@ -122,6 +131,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 .for_each(|rule| println!("  {:<10} {}", rule.name, rule.about));
             Ok(())
         }
+        [list] if list == "--prose" => prose::list(),
+        [write] if write == "--write-prose" => prose::write(),
         [unknown, ..] => bail!("tidy takes no `{unknown}`; see `cargo xtask tidy --help`"),
     }
 }
@@ -204,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn tidy_takes_no_arguments() {
+    fn unknown_arguments_are_rejected() {
         assert!(run(&["--fix".to_owned()]).is_err());
     }
 }
