@@ -23,7 +23,7 @@ pub(crate) enum HomeError {
     #[error("could not find your home directory")]
     NoHome,
     /// The current directory is gone, so a relative path means nothing.
-    #[error("could not tell where `{}` is", path.display())]
+    #[error("could not resolve the path `{}`", path.display())]
     Relative {
         /// The path.
         path: PathBuf,

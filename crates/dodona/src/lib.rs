@@ -33,6 +33,7 @@ mod schema;
 mod session;
 mod shape;
 mod shell;
+mod table;
 mod trust_notice;
 
 pub use app::App;

@@ -71,7 +71,7 @@ pub(crate) fn start(audience: Audience) -> Result<(), Failure> {
     let asked = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
     let filter = asked.as_deref().unwrap_or(audience.filter());
     let filter = EnvFilter::try_new(filter).map_err(|error| {
-        Failure::usage(format!("{VARIABLE} makes no sense: {error}"))
+        Failure::usage(format!("invalid {VARIABLE}: {error}"))
             .hint("write a level (`info`) or pairs such as `dodona_hub=debug,warn`")
     })?;
     let stderr = io::stderr();

@@ -60,6 +60,10 @@ impl Paint {
         self.paint(Style::new().bold(), text)
     }
 
+    pub(crate) fn emphasis<T: Display>(self, text: T) -> Painted<T> {
+        self.paint(Style::new().italic(), text)
+    }
+
     /// A heading.
     pub(crate) fn heading<T: Display>(self, text: T) -> Painted<T> {
         self.paint(Style::new().bold().underline(), text)

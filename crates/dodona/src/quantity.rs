@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{Span, SpanRelativeTo};
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
 /// A time such as `500ms`, `5s`, `1h 30m` or `90d`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -81,9 +81,42 @@ pub(crate) fn show_elapsed(time: Duration) -> String {
     }
 }
 
+/// A moment for a listing: how long ago on a terminal, `2026-11-18 12:30` for programs.
+pub(crate) fn show_moment(at: Timestamp, width: Option<usize>) -> String {
+    let minute = || at.strftime("%Y-%m-%d %H:%M").to_string();
+    match width {
+        Some(_) => show_ago(Timestamp::now().duration_since(at)).unwrap_or_else(minute),
+        None => minute(),
+    }
+}
+
+/// `None` for more than four weeks, and for the future.
+fn show_ago(ago: SignedDuration) -> Option<String> {
+    Some(match ago.as_secs() {
+        ..-5 => return None,
+        ..5 => "just now".to_owned(),
+        seconds @ 5..60 => format!("{seconds} s ago"),
+        seconds @ 60..3_600 => format!("{} min ago", seconds / 60),
+        seconds @ 3_600..172_800 => format!("{} h ago", seconds / 3_600),
+        seconds @ 172_800..2_419_200 => format!("{} days ago", seconds / 86_400),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_are_shown_by_their_distance() {
+        let ago = |seconds| show_ago(SignedDuration::from_secs(seconds));
+        assert_eq!(ago(0).as_deref(), Some("just now"));
+        assert_eq!(ago(59).as_deref(), Some("59 s ago"));
+        assert_eq!(ago(7_200).as_deref(), Some("2 h ago"));
+        assert_eq!(ago(3 * 86_400).as_deref(), Some("3 days ago"));
+        assert_eq!(ago(40 * 86_400), None);
+        assert_eq!(ago(-3_600), None);
+    }
 
     #[test]
     fn times_are_read() {

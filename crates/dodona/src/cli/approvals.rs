@@ -15,12 +15,14 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::layout;
 use crate::paint::{Paint, harmless, one_line};
+use crate::quantity;
 use crate::session::Session;
 use crate::shell::{self, Shell};
+use crate::table::{self, Table};
 
 const EXAMPLES: &str = "\
 Examples:
-  dodona approvals list                          what waits for an answer
+  dodona approvals list                          list pending approvals
   dodona approvals show 3fa9c2d41b07             what would run, and with what
   dodona approvals approve 3fa9                  the first digits will do
   dodona approvals deny 3fa9 --reason \"not in this project\"
@@ -34,7 +36,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How many approvals are looked through.
 const MOST: u32 = 1000;
 
-/// Agree, or not, to calls that wait for a person's answer
+/// List pending approvals and answer them
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Approvals {
@@ -44,37 +46,37 @@ pub(crate) struct Approvals {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List what waits for an answer, the newest first
+    /// List pending approvals, newest first
     List {
-        /// What was answered, too
+        /// Include answered approvals
         #[arg(long)]
         all: bool,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what would run, and with what
+    /// Show the call and its parameters
     Show {
-        /// Which one, by its id or the first digits of it
+        /// The id of the approval, or its first digits
         id: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Let a call go on
+    /// Approve a call
     Approve(Answer),
-    /// Refuse a call
+    /// Deny a call
     Deny(Answer),
 }
 
 #[derive(Debug, Args)]
 struct Answer {
-    /// Which one, by its id or the first digits of it
+    /// The id of the approval, or its first digits
     id: String,
-    /// Why so; whoever made the call is told
+    /// A reason, which the caller sees
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -151,7 +153,7 @@ pub(crate) async fn tell_of_waiting(session: &Session, method: &str) -> Infallib
 /// Who waits for what, and how to answer.
 pub(super) fn waits(id: ApprovalId, method: &str, message: &str) -> String {
     format!(
-        "`{method}` waits for an answer: {}\n\
+        "`{method}` is waiting for approval: {}\n\
          answer with `dodona approvals approve {id}` or `dodona approvals deny {id}`",
         one_line(message)
     )
@@ -174,49 +176,31 @@ async fn find(session: &Session, given: &str) -> Result<ApprovalRecord, Failure>
                 .hint("run `dodona approvals list` to see pending approvals"),
         ),
         _ => Err(
-            Failure::usage(format!("more than one approval's id begins with `{given}`"))
-                .hint("give more of its digits"),
+            Failure::usage(format!("several approval ids start with `{given}`"))
+                .hint("give more digits"),
         ),
     }
 }
 
-/// A line for each, the columns aligned.
 fn table(approvals: &[ApprovalRecord], all: bool, paint: Paint, width: Option<usize>) -> String {
     if approvals.is_empty() {
         return match all {
-            true => "nothing was ever asked\n".to_owned(),
-            false => "nothing waits for an answer\n".to_owned(),
+            true => "no approvals\n".to_owned(),
+            false => "no pending approvals\n".to_owned(),
         };
     }
-    let rows: Vec<[String; 4]> = approvals.iter().map(|a| row(a, all)).collect();
-    let wide = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or_default()
-    };
-    let [states, users, methods, times] = [0, 1, 2, 3].map(wide);
-    let before = 12 + states + users + methods + times + 5 * 2;
-    let mut text = String::new();
-    for (approval, [state, user, method, time]) in approvals.iter().zip(&rows) {
-        let message = layout::cut(&one_line(&approval.message), before, width);
-        let line = format!(
-            "{}  {state:states$}  {user:users$}  {}  {time:times$}  {}",
-            approval.id,
-            paint.bold(format_args!("{method:methods$}")),
-            paint.dim(message),
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
+    let mut table = Table::new(&["ID", "STATUS", "USER", "METHOD", "CREATED", "REQUEST"]);
+    for approval in approvals {
+        table.row([
+            approval.id.to_string().into(),
+            approval.state.as_str().into(),
+            approval.user.to_string().into(),
+            table::bold(approval.method.as_str()),
+            quantity::show_moment(approval.created_at, width).into(),
+            approval.message.as_str().into(),
+        ]);
     }
-    text
-}
-
-fn row(approval: &ApprovalRecord, all: bool) -> [String; 4] {
-    let state = if all { approval.state.as_str() } else { "" };
-    [
-        state.to_owned(),
-        approval.user.to_string(),
-        approval.method.to_string(),
-        minute(approval.created_at),
-    ]
+    table.render(paint, width)
 }
 
 fn minute(at: Timestamp) -> String {
@@ -226,7 +210,7 @@ fn minute(at: Timestamp) -> String {
 fn details(approval: &ApprovalRecord, paint: Paint) -> String {
     let who = match &approval.plugin {
         Some(plugin) => format!("plugin `{plugin}`"),
-        None => "the method itself, or a setting".to_owned(),
+        None => "the method or a setting".to_owned(),
     };
     let state = match (&approval.answered_by, approval.answered_at) {
         (Some(user), Some(at)) => format!("{} by {user} at {}", approval.state, minute(at)),
@@ -238,7 +222,7 @@ fn details(approval: &ApprovalRecord, paint: Paint) -> String {
         ("state", state),
         ("method", approval.method.to_string()),
         ("question", harmless(&approval.message).into_owned()),
-        ("asked by", who),
+        ("requested by", who),
         ("user", approval.user.to_string()),
         ("call", format!("{} ({})", approval.call_id, approval.path)),
         ("since", minute(approval.created_at)),
@@ -259,7 +243,7 @@ fn details(approval: &ApprovalRecord, paint: Paint) -> String {
     let _ = writeln!(text, "{}", harmless(&params));
     if approval.state == ApprovalState::Pending {
         let hint = format!(
-            "`dodona approvals approve {id}` lets it run, `dodona approvals deny {id}` refuses it",
+            "approve: dodona approvals approve {id}   deny: dodona approvals deny {id}",
             id = approval.id
         );
         let _ = writeln!(text, "{}", paint.dim(hint));

@@ -11,7 +11,7 @@ use crate::shell::Shell;
 const EXAMPLES: &str = "\
 Examples:
   dodona ask \"How are rules evaluated?\"
-  dodona ask \"And who calls that?\"                it goes on from the last question
+  dodona ask \"And who calls that?\"                continue the same conversation
   dodona ask --context release \"What is left to do?\"
   dodona ask --agent librarian \"Which notes have no links?\"
   git diff | dodona ask --no-tools --model small
@@ -29,7 +29,7 @@ pub(crate) struct Ask {
     /// The question; `-` or nothing reads it from standard input
     question: Option<String>,
 
-    /// The model to ask, by its name in the settings
+    /// The model that answers, by its name in the settings
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
@@ -37,11 +37,11 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// The conversation it belongs to, by name or id [default: the agent's default one]
+    /// The conversation to continue, by name or id; created if missing [default: the agent's default one]
     #[arg(long, value_name = "NAME_OR_ID")]
     context: Option<String>,
 
-    /// Let the model answer without looking anything up
+    /// Answer without tools
     #[arg(long)]
     no_tools: bool,
 
@@ -62,7 +62,10 @@ impl Ask {
         let form = if self.json { Form::Json } else { Form::Text };
         let mut screen = Screen::new(form);
         let session = shell.session_to_ask(answer::approvers()).await?;
-        let answer = answer::ask(&session, shell, &question, &mut screen).await;
+        let answer = match answer::ensure_context(&session, &question).await {
+            Ok(()) => answer::ask(&session, shell, &question, &mut screen).await,
+            Err(failure) => Err(failure),
+        };
         session.close().await;
         let answer = answer?;
         if self.json {
@@ -79,7 +82,7 @@ fn message(given: Option<String>) -> Result<String, Failure> {
     let text = match given {
         Some(question) if question != "-" => question,
         None if io::stdin().is_terminal() => {
-            return Err(Failure::usage("there is no question").hint(
+            return Err(Failure::usage("no question given").hint(
                 "write `dodona ask \"How does it work?\"`, or `dodona chat` to ask several",
             ));
         }

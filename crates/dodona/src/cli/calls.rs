@@ -20,11 +20,11 @@ Examples:
 
 A call is stopped with `dodona cancel` and its id or its path.";
 
-/// List the calls that are running, as a tree
+/// List running calls as a tree
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Calls {
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

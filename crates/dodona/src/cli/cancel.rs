@@ -17,15 +17,15 @@ Examples:
   dodona cancel 8f2c91d0.3           one nested call
   dodona cancel agent.librarian      every call with that path, and what is below";
 
-/// Stop running calls
+/// Cancel running calls
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cancel {
-    /// An id (its first digits will do), or the beginning of a path
+    /// A call id or its first digits, or a path prefix such as `agent.librarian`
     #[arg(value_name = "ID|PATH")]
     target: String,
 
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

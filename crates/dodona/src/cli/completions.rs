@@ -14,7 +14,7 @@ Examples:
   dodona completions zsh  > ~/.zfunc/_dodona
   dodona completions fish > ~/.config/fish/completions/dodona.fish";
 
-/// Print a script that completes commands and options in your shell
+/// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {

@@ -30,19 +30,19 @@ A rule emits an event with the action `emit_event`, a plugin with `dodona.publis
 /// The type of events that rules and plugins emit.
 const CUSTOM: &str = "custom";
 
-/// List what happened lately: events that rules and plugins emitted, the latest last
+/// List recent events, latest last
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Events {
-    /// Events of this type and below
+    /// Only events whose type starts with this prefix
     #[arg(long = "type", value_name = "TYPE", default_value = CUSTOM)]
     kind: String,
 
-    /// Events of every type
+    /// Include events of every type
     #[arg(long, conflicts_with = "kind")]
     all: bool,
 
-    /// How many at most
+    /// Maximum number of results
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
@@ -94,7 +94,7 @@ impl Events {
     /// Prints the recent events and then each further one.
     async fn follow(&self, session: &Session, kind: &str, shell: &Shell) -> Result<(), Failure> {
         if session.url().is_none() {
-            let message = "no server is running, so there are no new events to print";
+            let message = "no server is running, so no new events can arrive";
             return Err(Failure::usage(message)
                 .hint("run `dodona serve` in another terminal, or leave out `--follow`"));
         }
@@ -187,9 +187,9 @@ fn unreadable(error: serde_json::Error) -> Failure {
 fn table(recent: &Recent, kind: &str, paint: Paint) -> String {
     if recent.events.is_empty() {
         return match kind {
-            "" => "nothing has happened\n".to_owned(),
-            CUSTOM => "no rule and no plugin has emitted an event\n".to_owned(),
-            kind => format!("there is no event of type `{}`\n", one_line(kind)),
+            "" => "no events\n".to_owned(),
+            CUSTOM => "no events emitted by rules or plugins\n".to_owned(),
+            kind => format!("no events of type `{}`\n", one_line(kind)),
         };
     }
     let kinds = recent.events.iter().map(|record| record.event.kind.len());

@@ -16,7 +16,7 @@ use crate::shell::Shell;
 /// How to print.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct Form {
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -25,11 +25,11 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Index {
-    /// Go on, and take in every change as it happens
+    /// Keep running and index changes as they happen
     #[arg(long)]
     watch: bool,
 
-    /// Print JSON for programs; with `--watch` an object for each change
+    /// Print the result as JSON; with `--watch` one object for each change
     #[arg(long)]
     json: bool,
 }

@@ -26,7 +26,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Init {
-    /// Your own settings instead of the project's
+    /// Write your user settings instead of the project's
     #[arg(long)]
     user: bool,
 }
@@ -55,7 +55,7 @@ fn write(file: &Path, layer: Layer) -> Result<(), Failure> {
     match write_new(file, &config::new_file(layer)) {
         Ok(()) => super::print(&format!("wrote {}\n", file.display())),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let message = format!("`{}` is there already and was left alone", file.display());
+            let message = format!("`{}` already exists; it was not changed", file.display());
             Err(Failure::usage(message))
         }
         Err(error) => {

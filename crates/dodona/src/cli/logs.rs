@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The most lines of one answer.
 const MAX_LINES: u32 = 1_000;
 
-/// Show the lines that rules log, the latest last
+/// Show lines logged by rules, latest last
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Logs {
@@ -54,15 +54,15 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Timestamp>,
 
-    /// Lines of every project
+    /// Include lines of every project
     #[arg(long)]
     all: bool,
 
-    /// How many lines at most, the latest
+    /// Maximum number of lines
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

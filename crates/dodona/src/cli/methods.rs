@@ -16,6 +16,7 @@ use crate::paint::{Paint, harmless, one_line};
 use crate::session::Session;
 use crate::shape::Shape;
 use crate::shell::Shell;
+use crate::table::{self, Table};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +26,7 @@ Examples:
   dodona methods --json | jq '.[].name'
   dodona methods echo.count --schema";
 
-/// List what can be called, or tell all about one method
+/// List methods, or show one in full
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Methods {
@@ -33,7 +34,7 @@ pub(crate) struct Methods {
     #[arg(value_name = "PLUGIN|METHOD")]
     name: Option<String>,
 
-    /// Print the whole descriptors as JSON, for programs
+    /// Print the full descriptors as JSON
     #[arg(long)]
     json: bool,
 
@@ -85,7 +86,7 @@ fn of_plugin(
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there is {}", plugins.join(", ")),
         };
-        let message = format!("there is no active plugin `{name}`");
+        let message = format!("no active plugin is called `{name}`");
         return Err(Failure::usage(message).hint(hint));
     }
     let of_plugin = |method: &Arc<MethodDescriptor>| method.name.plugin() == name;
@@ -134,21 +135,16 @@ fn flags(method: &MethodDescriptor) -> String {
 }
 
 fn table(methods: &[Arc<MethodDescriptor>], paint: Paint) -> String {
-    let names = methods.iter().map(|method| method.name.as_str().len());
-    let name_width = names.max().unwrap_or_default();
-    let flags_width = methods.iter().map(|method| flags(method).len()).max();
-    let flags_width = flags_width.unwrap_or_default();
-    let before = name_width + flags_width + "  stream    ".len();
-    let width = layout::width(&io::stdout());
-    let mut text = String::new();
+    let mut table = Table::new(&["METHOD", "KIND", "FLAGS", "DESCRIPTION"]);
     for method in methods {
-        let name = format!("{:name_width$}", method.name.as_str());
-        let (kind, flags) = (kind(method), flags(method));
-        let marks = format!("{kind:6}  {flags:flags_width$}");
-        let about = layout::cut(&first_sentence(&method.description), before, width);
-        let _ = writeln!(text, "{}  {}  {about}", paint.bold(name), paint.dim(marks));
+        table.row([
+            table::bold(method.name.as_str()),
+            table::dim(kind(method)),
+            table::dim(flags(method)),
+            first_sentence(&method.description).into(),
+        ]);
     }
-    text
+    table.render(paint, layout::width(&io::stdout()))
 }
 
 /// The first sentence of a description, on one line.

@@ -33,9 +33,11 @@ mod restore;
 mod rules;
 mod search;
 mod serve;
+mod start;
 mod threads;
 mod token;
 mod trust;
+mod typo;
 mod usage;
 mod web;
 
@@ -62,30 +64,29 @@ const STYLES: Styles = Styles::styled()
 const EXAMPLES: &str = "\
 Examples:
   dodona ask \"How are rules evaluated?\"
-  dodona chat                          question after question
-  dodona search \"journal recovery\"     passages of notes, code and history
-  dodona methods                       what can be called
-  dodona call echo.say text=hello      call it
-  dodona call echo.count to=5          watch it work
-  dodona serve                         for programs, pages and other commands
-  dodona mcp config claude-code        for an MCP client
-  dodona rules list                    what shall happen when
-  dodona logs --follow                 what rules log
-  dodona doctor                        is everything all right?
+  dodona chat                          start a conversation
+  dodona search \"journal recovery\"     search notes, code and history
+  dodona models set                    configure a model
+  dodona rules list                    list rules
+  dodona serve                         start the server; `dodona open` shows the page
+  dodona mcp config claude-code        use Dodona from an MCP client
+  dodona call echo.say text=hello      call a method
+  dodona doctor                        check the installation
 
 Environment:
-  DODONA_HOME   where everything is kept, instead of the usual places
-  DODONA_LOG    what to log to standard error: error, warn, info, debug, trace
-  NO_COLOR      no colours";
+  DODONA_HOME   directory for settings and data, instead of the standard ones
+  DODONA_LOG    log level on standard error: error, warn, info, debug, trace
+  NO_COLOR      disable colors";
 
-/// A programmable, local-first agent server
+/// Ask questions about your notes and code, get cited answers, and control what the agent may do
 #[derive(Debug, Parser)]
-#[command(name = "dodona", version, styles = STYLES, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "dodona", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
+    /// Without a command a short overview is shown.
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 
-    /// The project a call is about [default: the nearest directory upwards with `.dodona` or `.git`]
+    /// The project directory [default: the nearest parent with `.dodona` or `.git`]
     // Without a value it says that the nearest project is meant, where a command has a choice.
     #[arg(
         long,
@@ -98,7 +99,7 @@ pub(crate) struct Cli {
     )]
     project: Option<OsString>,
 
-    /// When to use colours
+    /// When to use colors
     #[arg(
         long,
         global = true,
@@ -109,7 +110,7 @@ pub(crate) struct Cli {
     )]
     color: When,
 
-    /// Print texts unchanged: with control characters, and exports with secrets
+    /// Print text unchanged: keep control characters, and secrets in exports
     #[arg(long, global = true, help_heading = "Global options")]
     raw: bool,
 
@@ -181,7 +182,7 @@ impl Command {
 impl Cli {
     /// Reads the command line. Where it is invalid, or asks for help, the process ends here.
     pub(crate) fn parse_arguments(words: Vec<OsString>) -> Self {
-        let cli = Self::parse_from(words);
+        let cli = Self::try_parse_from(words).unwrap_or_else(|error| typo::exit(error));
         cli.color.set();
         if cli.raw {
             crate::paint::print_raw();
@@ -192,9 +193,10 @@ impl Cli {
         cli
     }
 
-    /// Does what was asked.
+    /// Runs the command.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        program_log::start(self.command.audience())?;
+        let audience = self.command.as_ref().map(Command::audience);
+        program_log::start(audience.unwrap_or(Audience::Caller))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -211,7 +213,7 @@ impl Cli {
     }
 
     async fn dispatch(mut self) -> Result<(), Failure> {
-        if let Command::Config(config) = &mut self.command {
+        if let Some(Command::Config(config)) = &mut self.command {
             config.take_key_from(&mut self.project);
         }
         let interrupt = Interrupt::watch().map_err(|error| {
@@ -228,7 +230,10 @@ impl Cli {
                 .map(PathBuf::from),
             interrupt,
         };
-        match self.command {
+        let Some(command) = self.command else {
+            return start::run(&shell);
+        };
+        match command {
             Command::Ask(ask) => ask.run(&shell).await,
             Command::Chat(chat) => chat.run(&shell).await,
             Command::Search(search) => search.run(&shell).await,

@@ -1,6 +1,8 @@
 //! `dodona open`.
 
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::process::{Command, Stdio};
 
 use clap::Args;
 use dodona_proto::ExitKind;
@@ -8,18 +10,24 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::shell::Shell;
+use crate::shell::{self, Shell};
 
 const EXAMPLES: &str = "\
 Examples:
-  dodona open                   print the link
-  xdg-open \"$(dodona open)\"    show the page";
+  dodona open             open the page, and print the link
+  dodona open --print     only print the link
 
-/// Print a link that signs a browser in to the running server, once and within five minutes
+The link signs a browser in once and is valid for five minutes. Over SSH, without a display or into a
+pipe it is only printed.";
+
+/// Open the page in a browser, signed in with a one-time link
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Open {
-    /// Print JSON for programs
+    /// Only print the link
+    #[arg(long)]
+    print: bool,
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -46,7 +54,46 @@ impl Open {
         }
         match self.json {
             true => super::print(&(json!({ "url": link }).to_string() + "\n")),
-            false => super::print(&format!("{link}\n")),
+            false => {
+                super::print(&format!("{link}\n"))?;
+                if !self.print && has_browser() {
+                    open(&link);
+                }
+                Ok(())
+            }
         }
+    }
+}
+
+/// Whether somebody sits in front of a display of this machine.
+fn has_browser() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    io::stdout().is_terminal()
+        && !is_set("SSH_CONNECTION")
+        && (cfg!(any(target_os = "macos", windows))
+            || is_set("DISPLAY")
+            || is_set("WAYLAND_DISPLAY"))
+}
+
+/// Starts the browser of the system. The link was printed, so a failure is only reported.
+fn open(link: &str) {
+    let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("rundll32", &["url.dll,FileProtocolHandler"])
+    } else {
+        ("xdg-open", &[])
+    };
+    let started = Command::new(program)
+        .args(arguments)
+        .arg(link)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Err(error) = started {
+        shell::tell(&format!(
+            "could not start a browser with `{program}`: {error}"
+        ));
     }
 }

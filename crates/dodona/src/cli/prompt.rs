@@ -19,7 +19,7 @@ Examples:
   dodona prompt show --context login --model small
   dodona prompt show --json | jq .tokens";
 
-/// See what a model is sent
+/// Show what a model would receive
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Prompt {
@@ -29,9 +29,9 @@ pub(crate) struct Prompt {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show exactly what a model would be sent if a question were asked now; nothing is sent
+    /// Show the request that a question would send to the model; nothing is sent
     Show {
-        /// The question that would be asked
+        /// The question
         #[arg(long, value_name = "TEXT")]
         message: Option<String>,
         /// The agent that would answer, by its name [default: that of the conversation, or `oracle`]
@@ -43,7 +43,7 @@ enum Command {
         /// The model, by its name in the settings
         #[arg(long, value_name = "NAME")]
         model: Option<String>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },

@@ -19,22 +19,22 @@ Examples:
   dodona search parseFrontmatter --kind code --limit 3
   dodona search \"why sqlite\" --json | jq -r '.[].source.path'";
 
-/// Find the passages of the project that match, best first
+/// Search notes, code, threads and commits, best match first
 #[derive(Debug, Args)]
 #[command(after_help = SEARCH_EXAMPLES)]
 pub(crate) struct Search {
-    /// A question, words or names
+    /// A question, keywords or names
     query: String,
 
-    /// How many passages at most
+    /// Maximum number of passages
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
     limit: u32,
 
-    /// Only this kind: note, thread, code, text or commit; may be given several times
+    /// Only this kind: note, thread, code, text or commit; can be repeated
     #[arg(long, value_name = "KIND", value_parser = ["note", "thread", "code", "text", "commit"])]
     kind: Vec<String>,
 
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -27,11 +27,11 @@ Examples:
 While it runs, every other command uses it. Programs send the token in the file `token` of the
 home directory as `Authorization: Bearer …` to POST /rpc.";
 
-/// Serve programs, pages and other commands until told to stop
+/// Start the server: JSON-RPC, WebSocket, SSE, MCP and the page
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// Where to listen; port 0 takes any that is free
+    /// The address to listen on; port 0 chooses a free port
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -40,11 +40,11 @@ pub(crate) struct Serve {
     )]
     listen: SocketAddr,
 
-    /// A file that gets `{"url": …}` when the server is ready
+    /// Write `{"url": …}` to this file when the server is ready
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
 
-    /// A name, beside the loopback ones, under which the server may be addressed
+    /// A host name under which clients may address the server, in addition to loopback names
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
 }
@@ -81,7 +81,7 @@ impl Serve {
         local.ownership.announce(&url).map_err(|error| {
             Failure::new(
                 ExitKind::Storage,
-                format!("could not tell other commands where the server is: {error}"),
+                format!("could not write the server's address for other commands: {error}"),
             )
         })?;
         if let Some(file) = &self.ready_file {
@@ -196,7 +196,7 @@ fn tell(url: &str, address: SocketAddr) {
         err,
         "serving at {}   {}",
         paint.bold(url),
-        paint.dim("Ctrl-C stops it; `dodona open` makes a link for the browser")
+        paint.dim("Press Ctrl-C to stop. Run `dodona open` to open the page.")
     );
     if !address.ip().is_loopback() {
         let _ = writeln!(

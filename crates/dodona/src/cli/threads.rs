@@ -12,9 +12,12 @@ use super::form::{part, show, tell};
 use super::notes::Body;
 use super::search;
 use crate::failure::Failure;
+use crate::layout;
 use crate::paint::{Paint, harmless};
+use crate::quantity;
 use crate::session::Session;
 use crate::shell::Shell;
+use crate::table::{self, Table};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +25,7 @@ Examples:
   dodona threads read auth-rework
   dodona threads seek \"why no refresh tokens\"";
 
-/// Keep what was thought, decided and found out, and find it again
+/// Record and search thoughts and decisions
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Threads {
@@ -32,61 +35,61 @@ pub(crate) struct Threads {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the threads, the one with the newest entry first
+    /// List threads, most recent entry first
     List {
-        /// Which threads
+        /// Only threads with this status
         #[arg(long, default_value = "active", value_parser = ["active", "archived", "all"])]
         status: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Read the newest entries of a thread, oldest first
+    /// Print the newest entries of a thread, oldest first
     Read {
         /// The thread
         thread: String,
-        /// How many entries at most
+        /// Maximum number of entries
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
         limit: u32,
         /// Only entries before this number
         #[arg(long, value_name = "NUMBER")]
         before: Option<u64>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write an entry at the end of a thread; the first one makes it
+    /// Append an entry to a thread; the first entry creates the thread
     Push {
         /// The thread, such as `auth-rework`
         thread: String,
         #[command(flatten)]
         body: Body,
-        /// What it is
+        /// The kind of entry
         #[arg(long = "type", value_name = "TYPE", default_value = "thought", value_parser = ["thought", "decision", "research", "insight"])]
         entry_type: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Find the entries that match, best first
+    /// Search entries, best match first
     Seek {
-        /// A question, or words
+        /// A question or keywords
         query: String,
-        /// How many passages at most
+        /// Maximum number of passages
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
         limit: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Put a thread away: it is still read and found, and takes nothing more
+    /// Archive a thread: it can be read and found, but not extended
     Archive {
         /// The thread
         thread: String,
-        /// Bring it back instead
+        /// Reopen an archived thread
         #[arg(long)]
         reopen: bool,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -191,26 +194,19 @@ fn list(threads: &[ThreadRef], paint: Paint) -> String {
     if threads.is_empty() {
         return "no threads\n".to_owned();
     }
-    let mut text = String::new();
+    let width = layout::width(&io::stdout());
+    let mut table =
+        Table::new(&["THREAD", "STATUS", "ENTRIES", "LAST", "LAST ENTRY"]).align_right(&[2]);
     for thread in threads {
-        let away = if thread.archived { " (archived)" } else { "" };
-        let _ = writeln!(
-            text,
-            "{}{away}  {}  {}",
-            paint.bold(harmless(&thread.thread_id)),
-            counted(thread.entries),
-            paint.dim(thread.latest.strftime("%Y-%m-%d %H:%M")),
-        );
-        let _ = writeln!(text, "    {}", harmless(&thread.last));
+        table.row([
+            table::bold(&thread.thread_id),
+            if thread.archived { "archived" } else { "open" }.into(),
+            thread.entries.to_string().into(),
+            quantity::show_moment(thread.latest, width).into(),
+            table::dim(&thread.last),
+        ]);
     }
-    text
-}
-
-fn counted(entries: u64) -> String {
-    match entries {
-        1 => "1 entry".to_owned(),
-        entries => format!("{entries} entries"),
-    }
+    table.render(paint, width)
 }
 
 fn read(entries: &[Entry], paint: Paint) -> String {

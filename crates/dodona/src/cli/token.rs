@@ -1,6 +1,5 @@
 //! `dodona token`.
 
-use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -10,10 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::paint::{Paint, harmless};
+use crate::layout;
+use crate::paint::Paint;
 use crate::quantity;
 use crate::session::Session;
 use crate::shell::Shell;
+use crate::table::{self, Cell, Look, Table};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +22,7 @@ Examples:
   dodona token list
   dodona token revoke 3fa9c2d41b07";
 
-/// Make, list and revoke the tokens that let users and programs in
+/// Create, list and revoke access tokens
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Token {
@@ -31,33 +32,33 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a token and print it; it cannot be shown again
+    /// Create a token and print it; it is shown only once
     Create {
-        /// Whose token; the user is made when there is none of the name
+        /// The user; created if missing
         #[arg(long)]
         user: String,
-        /// What it is for
+        /// A name that says what the token is for
         #[arg(long, default_value = "default")]
         name: String,
-        /// What it grants, such as `vault:read`, `vault:*` or `*`; may be given several times
+        /// A scope, such as `vault:read`, `vault:*` or `*`; can be repeated
         #[arg(long, value_name = "SCOPE", required = true)]
         scope: Vec<String>,
-        /// How long it lives, such as `30d`; for ever without
+        /// Lifetime, such as `30d` [default: no expiry]
         #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
         expires: Option<Duration>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the tokens, without their text
+    /// List tokens without their secret
     List {
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// End a token at once
+    /// Revoke a token at once
     Revoke {
-        /// Its id, as `dodona token list` shows it
+        /// The id shown by `dodona token list`
         id: String,
     },
 }
@@ -129,30 +130,22 @@ impl Command {
 
 fn table(tokens: &[Info], paint: Paint) -> String {
     if tokens.is_empty() {
-        return "there are no tokens; `dodona serve` makes the local one\n".to_owned();
+        return "no tokens; `dodona serve` creates the local one\n".to_owned();
     }
-    let width = |text: fn(&Info) -> &str| {
-        tokens
-            .iter()
-            .map(|token| harmless(text(token)).chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let (users, names) = (width(|token| &token.user), width(|token| &token.name));
-    let mut text = String::new();
+    let mut table = Table::new(&["ID", "USER", "NAME", "EXPIRES", "SCOPES"]);
     for token in tokens {
         let expires = match token.expires_at {
-            None => "for ever".to_owned(),
-            Some(at) if at <= Timestamp::now() => "expired".to_owned(),
-            Some(at) => format!("until {}", at.strftime("%Y-%m-%d %H:%M UTC")),
+            None => "never".into(),
+            Some(at) if at <= Timestamp::now() => Cell::new("expired", Look::Bad),
+            Some(at) => at.strftime("%Y-%m-%d %H:%M UTC").to_string().into(),
         };
-        let (user, name) = (harmless(&token.user), harmless(&token.name));
-        let _ = writeln!(
-            text,
-            "{}   {user:users$}   {name:names$}   {expires}   {}",
-            token.id,
-            paint.dim(token.scopes.join(" "))
-        );
+        table.row([
+            token.id.as_str().into(),
+            token.user.as_str().into(),
+            token.name.as_str().into(),
+            expires,
+            table::dim(token.scopes.join(" ")),
+        ]);
     }
-    text
+    table.render(paint, layout::width(&io::stdout()))
 }

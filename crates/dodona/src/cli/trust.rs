@@ -30,7 +30,7 @@ Rules, plugins, prompts and agents of a project are inactive until you trust the
 one of their files changes. Settings need no trust. A project in which you ran `dodona init` or
 `dodona rules new` is your own: its rules are in force as you save them.";
 
-/// See what a project would run, and decide whether it may
+/// Review what a project would run, and trust it or not
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Trust {
@@ -40,11 +40,11 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show what the project would run, and what changed since it was trusted; nothing changes
+    /// Show what the project would run and what changed since it was trusted
     Show(Form),
-    /// Trust what the project would run, as it is now
+    /// Trust the project in its current state
     Accept {
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
         /// Trust later changes too; for a project that only you change
@@ -53,9 +53,9 @@ enum Command {
         #[command(flatten)]
         form: Form,
     },
-    /// Trust the project no longer
+    /// Withdraw trust from the project
     Revoke(Form),
-    /// List the projects that are trusted
+    /// List trusted projects
     List(Form),
 }
 
@@ -165,7 +165,7 @@ async fn accept(session: &Session, yes: bool, follow: bool, form: Form) -> Resul
         false if form.json || !io::stdin().is_terminal() => {
             let text = form.text(&shown, words);
             super::print(&text)?;
-            let message = "nobody can be asked here, so it is not trusted";
+            let message = "not a terminal, so the project was not trusted";
             let failure = Failure::new(ExitKind::Refused, message);
             return Err(failure.hint("look at it, then run `dodona trust accept --yes`"));
         }

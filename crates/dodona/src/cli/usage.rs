@@ -27,15 +27,15 @@ Examples:
 /// The longest label that is shown where the output is no terminal.
 const LONGEST: usize = 120;
 
-/// Show what models used and cost, by day, model, query, turn, tool or path
+/// Show tokens and cost by day, model, query, turn, tool or path
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Usage {
-    /// What to sum up by
+    /// What to group by
     #[arg(long, value_name = "WHAT", default_value = "day")]
     by: By,
 
-    /// Only the last so long, such as `7d`
+    /// Only this period, such as `7d`
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     since: Option<Duration>,
 
@@ -43,15 +43,15 @@ pub(crate) struct Usage {
     #[arg(long)]
     context: Option<String>,
 
-    /// Only this path of calls and what is below it
+    /// Only this path of calls and nested calls
     #[arg(long)]
     path: Option<String>,
 
-    /// How many sums at most, the latest first
+    /// Maximum number of rows, latest first
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -147,7 +147,7 @@ const TOOL_TITLES: [&str; 5] = ["calls", "failed", "time", "result tokens", ""];
 fn table(by: By, report: &Report, paint: Paint, width: Option<usize>) -> String {
     let ran = report.rows.iter().any(|row| row.tool.is_some());
     if report.total.requests == 0 && !ran {
-        return "no model was asked\n".to_owned();
+        return "no model requests\n".to_owned();
     }
     let tools = by == By::Tool;
     let mut rows: Vec<Vec<String>> = vec![titles(by)];

@@ -18,7 +18,7 @@ Examples:
   dodona web fetch https://example.org/
   dodona web search \"sqlite wal checkpoint\"";
 
-/// Fetch pages of the web as Markdown, or search it where a search is configured
+/// Fetch web pages as Markdown, or search the web if a search is configured
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Web {
@@ -28,25 +28,25 @@ pub(crate) struct Web {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print a page as Markdown
+    /// Fetch a page and print it as Markdown
     Fetch {
-        /// The whole URL
+        /// The URL
         url: String,
-        /// How many tokens of it at most, roughly
+        /// Approximate maximum length, in tokens
         #[arg(long, default_value_t = 4000, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(100..=50_000))]
         max_tokens: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// Search the web
     Search {
-        /// What to look for
+        /// The search query
         query: String,
-        /// How many results at most
+        /// Maximum number of results
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10))]
         limit: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },

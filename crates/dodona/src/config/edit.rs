@@ -62,6 +62,17 @@ impl ConfigFile {
         })
     }
 
+    /// Removes the table of a model.
+    pub(crate) fn remove_model(&mut self, name: &str) {
+        if let Some(models) = self
+            .document
+            .get_mut("models")
+            .and_then(Item::as_table_like_mut)
+        {
+            models.remove(name);
+        }
+    }
+
     /// Sets the default model.
     pub(crate) fn set_default(&mut self, name: &str) -> Result<(), Failure> {
         self.set(&["agent", "model"], Value::from(name))

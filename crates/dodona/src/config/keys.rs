@@ -95,7 +95,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "calls.unary_timeout",
             Time(|s| &mut s.hub.unary_timeout),
-            "how long a call with one result may take where neither the method nor the caller says",
+            "time limit of a call with one result, unless the method or the caller sets another",
         ),
         user(
             "calls.stream_timeout",
@@ -105,7 +105,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "calls.stream_grace",
             Time(|s| &mut s.hub.stream_grace),
-            "how long a stream that nobody reads goes on",
+            "how long a stream continues without a reader",
         ),
         user(
             "calls.activation_timeout",
@@ -150,7 +150,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "limits.user.per_second",
             Count(|s| &mut s.hub.limits.user.per_second),
-            "each user's calls a second in the long run; `0` is no bound, here and below",
+            "calls per second and user, averaged; `0` means unlimited, here and below",
         ),
         user(
             "limits.user.burst",
@@ -220,7 +220,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "web.search_url",
             Text(|s| &mut s.web.search_url),
-            "where `web.search` asks: the search of a SearXNG server, such as `http://127.0.0.1:8888/search`. Without it there is no search on the web",
+            "search address of a SearXNG server for `web.search`, such as `http://127.0.0.1:8888/search`. Without it `web.search` is unavailable",
         ),
         user(
             "web.allow_hosts",
@@ -235,7 +235,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "agent.max_turns",
             Within(1..=1000, |s| &mut s.agent.max_turns),
-            "how many times a model is asked for one question",
+            "maximum number of model requests per query",
         ),
         user(
             "agent.token_budget",
@@ -245,7 +245,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "agent.tool_timeout",
             Time(|s| &mut s.agent.tool_timeout),
-            "how long a tool may take that says nothing about it",
+            "time limit of a tool that sets none",
         ),
         user(
             "agent.tools_limit",
@@ -255,7 +255,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "agent.preload",
             Within(0..=20, |s| &mut s.agent.preload),
-            "how many passages are looked up for a question before a model is asked; the offline model looks for itself",
+            "number of passages to retrieve before the first model request; the offline model searches itself",
         ),
         user(
             "agent.keep_turns",
@@ -551,7 +551,9 @@ fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     let host = |entry: &Spanned<DeValue<'_>>| {
         let host = text(entry.get_ref())?;
         match host.contains(['/', '@', '*', ' ']) {
-            true => Err(format!("{host:?} is no host: write `host` or `host:port`")),
+            true => Err(format!(
+                "invalid host {host:?}: write `host` or `host:port`"
+            )),
             false => Ok(host),
         }
     };

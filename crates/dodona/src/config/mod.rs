@@ -348,7 +348,8 @@ impl Reading<'_> {
         match (known, value.get_ref()) {
             (Some(known), _) if self.layer == Layer::Project && known.scope == Scope::User => {
                 let message = format!("`{name}` cannot be set by a project");
-                let hint = "set it in your own `config.toml`; `dodona config path` tells where";
+                let hint =
+                    "set it in your own `config.toml`; `dodona config path` shows where it is";
                 self.fault(key.span(), message, Some(hint.to_owned()));
             }
             (Some(known), _) => self.set(known, path, value),
@@ -359,7 +360,7 @@ impl Reading<'_> {
                 self.fault(value.span(), message, Some(hint));
             }
             (None, _) => {
-                let message = format!("there is no setting `{name}`");
+                let message = format!("unknown setting `{name}`");
                 self.fault(key.span(), message, Some(meant(path)));
             }
         }

@@ -22,7 +22,7 @@ impl Remote {
         let token = fs::read_to_string(&home.token).map_err(|error| {
             let message = format!("could not read the token file `{}`", home.token.display());
             CallError::new(ErrorCode::Unauthenticated, message)
-                .hint("the server makes it when it starts: restart `dodona serve`")
+                .hint("the server creates it when it starts: restart `dodona serve`")
                 .log(error)
         })?;
         let token = token.trim().to_owned();

@@ -69,7 +69,7 @@ fn a_question_that_waits_in_a_server_is_answered_by_another_command() {
         assert_eq!(waiting["params"]["query"], "login");
         let list = server.home.run(&["approvals", "list"]).stdout;
         assert!(
-            list.starts_with(id) && list.contains("vault.search"),
+            list.contains(&format!("\n{id}  pending")) && list.contains("vault.search"),
             "{list}"
         );
         let shown = server.home.run(&["approvals", "show", &id[..6]]).stdout;
@@ -169,7 +169,7 @@ fn a_call_that_waits_says_so() {
     let id = pending(&server)["id"].as_str().unwrap().to_owned();
     let waits = told.next().unwrap().unwrap();
     assert!(
-        waits.starts_with("`echo.say` waits for an answer"),
+        waits.starts_with("`echo.say` is waiting for approval"),
         "{waits}"
     );
     let how = told.next().unwrap().unwrap();

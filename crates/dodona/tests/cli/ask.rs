@@ -122,7 +122,7 @@ fn only_the_answer_and_its_sources_go_to_standard_output() {
     assert_eq!(told.len(), 3, "{}", asked.stderr);
     assert!(told[0].starts_with("› vault.search \"login\" · "));
     assert!(told[1].starts_with("› nosuch · ") && told[1].contains(" · error: "));
-    assert_eq!(told[2], "note: one paragraph cites nothing");
+    assert_eq!(told[2], "note: 1 paragraph without a citation");
 }
 
 #[test]
@@ -196,7 +196,12 @@ fn what_goes_wrong_is_told_with_the_next_thing_to_try() {
     );
     assert_shown(
         "ask_unknown_context",
-        &home.run(&["ask", "Hi", "--context", "nosuch"]),
+        &home.run(&[
+            "ask",
+            "Hi",
+            "--context",
+            "0192f0c1-2233-7455-8677-8899aabbccdd",
+        ]),
     );
 }
 
@@ -210,7 +215,7 @@ fn an_answer_that_was_cut_off_says_so() {
     assert_eq!(asked.stdout, "It is because\n");
     assert_eq!(
         asked.stderr,
-        "note: the answer was cut off: the model came to its limit\n"
+        "note: the answer was cut off at the output limit of the model\n"
     );
 }
 
@@ -310,4 +315,30 @@ fn a_model_reads_a_large_file_in_parts_of_whole_lines() {
         assert!(is_last || result["next_line"] == read.len() + 1, "{result}");
     }
     assert_eq!(read, lines);
+}
+
+#[test]
+fn a_conversation_that_is_named_is_created_and_continued() {
+    let home = Home::new();
+    let model = Model::of(&home);
+    for (question, created) in [("One?", true), ("Two?", false)] {
+        model.says(Reply::text("Yes."));
+        let asked = home.run(&["ask", question, "--context", "release", "--no-tools"]);
+        assert_eq!(asked.code, Some(0), "{}", asked.shown());
+        let notice = "created conversation `release`";
+        assert_eq!(asked.stderr.contains(notice), created, "{}", asked.stderr);
+    }
+    let listed = home.run(&["query", "list", "--context", "release", "--json"]);
+    let queries: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(
+        queries.as_array().map(Vec::len),
+        Some(2),
+        "{}",
+        listed.stdout
+    );
+    // Without an id the latest query is meant.
+    let shown = home.run(&["query", "show"]);
+    assert!(shown.stdout.contains("› Two?"), "{}", shown.shown());
+    assert_eq!(home.run(&["trace"]).code, Some(0));
+    assert_eq!(home.run(&["replay"]).code, Some(0));
 }

@@ -21,7 +21,7 @@ fn an_answer_is_shown_as_it_comes() {
     terminal.shows("Hel");
     gate.open();
     terminal.shows("lo.\r\n");
-    terminal.shows("note: one paragraph cites nothing");
+    terminal.shows("note: 1 paragraph without a citation");
     terminal.shows("main · ");
     terminal.shows("> ");
     terminal.types(CTRL_D);

@@ -254,7 +254,7 @@ fn a_server_reports_damage_when_it_starts() {
     let server = Server::with_env(home, &[("DODONA_LOG", "warn")]);
     wait_until("the damage is reported", || {
         let log = server.log();
-        log.contains("a database is damaged; run `dodona doctor`") && log.contains("journal.db")
+        log.contains("database is damaged; run `dodona doctor`") && log.contains("journal.db")
     });
     let home = server.end();
     let doctor = home.run(&["doctor"]);
@@ -300,7 +300,7 @@ fn no_tool_runs_while_the_plugin_rules_is_not_active() {
     assert_eq!(say.code, Some(3), "{}", say.shown());
     assert!(
         say.stderr
-            .contains("no tool runs while rules are not in force"),
+            .contains("tools are disabled while rules are not enforced"),
         "{}",
         say.stderr
     );
@@ -314,7 +314,7 @@ fn no_tool_runs_while_the_plugin_rules_is_not_active() {
     let asked = home.run(&ask);
     let told = results(&model).pop().unwrap();
     assert!(
-        told.contains("no tool runs while rules are not in force"),
+        told.contains("tools are disabled while rules are not enforced"),
         "{told}"
     );
     assert!(!told.contains("heron"), "{told}: {}", asked.stdout);

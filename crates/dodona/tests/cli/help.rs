@@ -44,10 +44,22 @@ fn an_unknown_command_is_told_with_the_nearest() {
 }
 
 #[test]
-fn without_a_command_the_help_is_shown() {
-    let outcome = Home::new().run(&[]);
-    assert_eq!(outcome.code, Some(2));
-    assert!(outcome.stderr.contains("Commands:"), "{}", outcome.stderr);
+fn without_a_command_an_overview_is_shown() {
+    let home = Home::new();
+    let outcome = home.run(&[]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("model    none configured"));
+    assert!(!home.data().exists(), "looking creates nothing");
+}
+
+#[test]
+fn a_mistyped_command_is_suggested() {
+    for (words, meant) in [(["aks", "Why?"], "ask"), (["rules", "lsit"], "list")] {
+        let outcome = Home::new().run(&words);
+        assert_eq!(outcome.code, Some(2));
+        let hint = format!("a similar subcommand exists: '{meant}'");
+        assert!(outcome.stderr.contains(&hint), "{}", outcome.stderr);
+    }
 }
 
 #[test]

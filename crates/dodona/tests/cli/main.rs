@@ -51,6 +51,7 @@ mod surfaces;
 mod threads;
 mod trust;
 mod trusted;
+mod tutorial;
 #[cfg(target_os = "linux")]
 mod unwritable;
 mod versions;

@@ -232,3 +232,35 @@ fn programs_get_json() {
     assert_eq!(mine["key"]["source"], "MY_KEY");
     assert_eq!(listed[1]["key"]["state"], "not_needed");
 }
+
+#[test]
+fn a_model_is_made_the_default_and_removed() {
+    let home = Home::new();
+    home.configure(
+        "# mine\n[models.local]\nprovider = \"ollama\"\nmodel = \"qwen3:8b\"\n\n[models.spare]\nprovider = \"ollama\"\nmodel = \"qwen3:4b\"\nfallback = \"local\"\n",
+    );
+    let config = || std::fs::read_to_string(home.path().join("config/config.toml")).unwrap();
+    assert_eq!(home.run(&["models", "default", "spare"]).code, Some(0));
+    assert!(config().contains("model = \"spare\""), "{}", config());
+    let typo = home.run(&["models", "default", "spaer"]);
+    assert!(
+        typo.stderr.contains("did you mean `spare`?"),
+        "{}",
+        typo.stderr
+    );
+    let used = home.run(&["models", "remove", "local"]);
+    assert_eq!(used.code, Some(2));
+    assert!(
+        used.stderr.contains("the fallback of `spare`"),
+        "{}",
+        used.stderr
+    );
+    assert_eq!(home.run(&["models", "remove", "spare"]).code, Some(0));
+    assert!(
+        !config().contains("spare") && config().contains("# mine"),
+        "{}",
+        config()
+    );
+    assert_eq!(home.run(&["models", "remove", "local"]).code, Some(0));
+    assert!(!config().contains("local"), "{}", config());
+}

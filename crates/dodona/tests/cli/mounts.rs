@@ -40,7 +40,7 @@ fn a_server_is_added_called_and_removed() {
     let added = add(&home, "good");
     assert_eq!(added.code, Some(0), "{}", added.shown());
     assert!(
-        added.stdout.starts_with("good  0.0.0  active\n"),
+        added.stdout.contains("\ngood    0.0.0    active\n"),
         "{}",
         added.shown()
     );

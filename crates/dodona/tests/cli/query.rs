@@ -31,7 +31,8 @@ fn a_question_is_listed_shown_and_traced() {
     let (home, id) = asked();
     let end = &id[id.len() - 8..];
     let listed = home.run(&["query", "list", "--project", "notes"]);
-    assert!(listed.stdout.starts_with(end), "{}", listed.stdout);
+    let row = listed.stdout.lines().nth(1).unwrap_or_default();
+    assert!(row.starts_with(end), "{}", listed.stdout);
     assert!(
         listed.stdout.trim_end().ends_with("How does login work?"),
         "{}",
@@ -88,7 +89,7 @@ fn a_replay_says_whether_it_is_the_same_and_where_it_is_not() {
         .filter(|word| word.parse::<u32>().is_ok())
         .collect();
     assert!(
-        told.starts_with("the same ") && counts[0] == counts[1],
+        told.starts_with("identical: ") && counts[0] == counts[1],
         "{told}"
     );
     let prompts = home.path().join("config/prompts");

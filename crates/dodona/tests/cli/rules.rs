@@ -119,7 +119,7 @@ fn a_check_names_file_line_and_column_and_what_was_meant() {
     assert!(named.stdout.contains(place), "{}", named.stdout);
     // Nothing else is concerned, and the list says that there is something to look at.
     let listed = well(&home, &["rules", "list"]);
-    assert!(listed.contains("1 file is broken"), "{listed}");
+    assert!(listed.contains("1 file has errors"), "{listed}");
     let doctor = run(&home, &["rules", "doctor"]);
     assert_eq!(doctor.code, Some(1), "{}", doctor.shown());
     assert!(
@@ -185,7 +185,7 @@ fn a_new_rule_works_and_is_not_written_over() {
     let again = run(&home, &["rules", "new", "be-brief"]);
     assert_eq!(again.code, Some(2), "{}", again.shown());
     assert!(
-        again.stderr.contains("is there already"),
+        again.stderr.contains("already exists"),
         "{}",
         again.stderr
     );

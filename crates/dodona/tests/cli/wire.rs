@@ -321,7 +321,7 @@ fn an_event_that_a_rule_emits_is_listed_over_every_wire() {
     assert!(one.starts_with("… older ones: see --limit\n"), "{one}");
     assert_eq!(one.lines().count(), 2, "{one}");
     let none = list(&["--type", "custom.other"]);
-    assert_eq!(none, "there is no event of type `custom.other`\n");
+    assert_eq!(none, "no events of type `custom.other`\n");
     let every: Value = serde_json::from_str(&list(&["--all", "--json"])).unwrap();
     let kinds = every["events"].as_array().unwrap().iter();
     let kinds: Vec<_> = kinds.map(|event| event["type"].as_str().unwrap()).collect();

@@ -44,7 +44,7 @@ pub(super) struct Define {
     /// Tools that it may use although their scope does not include it
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     extra_tools: Vec<String>,
-    /// How many requests to a model one query may take, from 1 to 100
+    /// Maximum number of model requests per query, from 1 to 100
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
     max_turns: u32,
     /// The model that answers, by its name in the settings [default: the default model]

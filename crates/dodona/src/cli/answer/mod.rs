@@ -1,6 +1,7 @@
 //! Asking a question and showing the answer as it comes, for `dodona ask` and `dodona chat`.
 
 mod consent;
+mod markdown;
 mod screen;
 mod tool;
 
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::paint::one_line;
 use crate::session::{Ask, Items, Session};
-use crate::shell::Shell;
+use crate::shell::{self, Shell};
 pub(super) use consent::approvers;
 pub(super) use screen::{Form, Screen};
 
@@ -87,6 +89,41 @@ impl Question {
         }
         params
     }
+}
+
+/// Creates the conversation that a question names if there is none of that name. Text that looks
+/// like an id is left alone: a mistyped id must not create a conversation.
+pub(super) async fn ensure_context(session: &Session, question: &Question) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Listed {
+        contexts: Vec<Context>,
+    }
+    #[derive(Deserialize)]
+    struct Context {
+        id: String,
+        name: Option<String>,
+    }
+    let Some(given) = question.context.as_deref() else {
+        return Ok(());
+    };
+    let looks_like_id =
+        given.len() >= 8 && given.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    if looks_like_id || given == "default" {
+        return Ok(());
+    }
+    let Listed { contexts } = session.ask("agent.contexts", json!({})).await?;
+    let is_given =
+        |context: &Context| context.name.as_deref() == Some(given) || context.id.ends_with(given);
+    if contexts.iter().any(is_given) {
+        return Ok(());
+    }
+    let mut params = json!({ "name": given });
+    if let Some(agent) = &question.agent {
+        params["agent_id"] = json!(agent);
+    }
+    let _: Value = session.ask("agent.create", params).await?;
+    shell::tell(&format!("created conversation `{}`", one_line(given)));
+    Ok(())
 }
 
 /// Asks, and shows what comes on the screen. An interrupt stops the query.

@@ -6,12 +6,13 @@ use dodona_proto::{HubStreamItem, ItemBody};
 use serde_json::Value;
 
 use super::Response;
+use super::markdown::Markdown;
 use super::tool::Tool;
 use crate::cli::search;
 use crate::failure::Failure;
 use crate::layout;
 use crate::live::Live;
-use crate::paint::{Paint, harmless, one_line};
+use crate::paint::{self, Paint, harmless, one_line};
 use crate::shell;
 
 /// Where answers are shown.
@@ -28,6 +29,8 @@ pub(crate) struct Screen {
     tools: Vec<Tool>,
     line: Line,
     text: Text,
+    /// Renders the text where standard output is a terminal; other readers get it unchanged.
+    markdown: Option<Markdown>,
 }
 
 /// Who looks.
@@ -74,6 +77,9 @@ impl Screen {
             tools: Vec::new(),
             line: Line::Empty,
             text: Text::Nothing,
+            markdown: layout::width(&stdout)
+                .filter(|_| !paint::is_raw())
+                .map(|width| Markdown::new(Paint::of(&stdout), width)),
         }
     }
 
@@ -124,7 +130,7 @@ impl Screen {
                 let message = data["message"].as_str().unwrap_or_default();
                 // What plugins and rules say is said to the model.
                 match data["rule"].as_str().or(data["plugin"].as_str()) {
-                    Some(by) => self.note(&format!("{by} told the model: {message}")),
+                    Some(by) => self.note(&format!("{by} notified the model: {message}")),
                     None => self.note(message),
                 }
             }
@@ -156,7 +162,11 @@ impl Screen {
             Text::Aside { ended: false } => "\n\n",
             _ => "",
         };
-        write_out(&format!("{gap}{}", harmless(text)))?;
+        let text = harmless(text);
+        match &mut self.markdown {
+            Some(markdown) => write_out(&format!("{gap}{}", markdown.push(&text)))?,
+            None => write_out(&format!("{gap}{text}"))?,
+        }
         let ended = text.ends_with('\n');
         self.text = Text::Some { ended };
         if self.to_terminal {
@@ -226,6 +236,9 @@ impl Screen {
         match std::mem::replace(&mut self.line, Line::Empty) {
             Line::Empty => {}
             Line::Text => {
+                if let Some(markdown) = &mut self.markdown {
+                    let _ = write_out(&markdown.finish());
+                }
                 // If it cannot be written, the text that follows cannot either, and says so.
                 let _ = write_out("\n");
                 if let Text::Some { ended } | Text::Aside { ended } = &mut self.text {
@@ -255,14 +268,14 @@ impl Screen {
     /// What a reader should know before trusting the answer.
     pub(in crate::cli) fn caveats(&mut self, response: &Response, tools: bool) {
         if response.truncated {
-            self.note("the answer was cut off: the model came to its limit");
+            self.note("the answer was cut off at the output limit of the model");
         }
         // Without tools there is nothing that could be cited.
         match response.uncited.len() {
             _ if !tools => {}
             0 => {}
-            1 => self.note("one paragraph cites nothing"),
-            more => self.note(&format!("{more} paragraphs cite nothing")),
+            1 => self.note("1 paragraph without a citation"),
+            more => self.note(&format!("{more} paragraphs without a citation")),
         }
     }
 }

@@ -41,7 +41,7 @@ Exit codes:
   0 complete   1 failed   2 wrong request   3 refused   4 limited   5 disk or database
   130 cancelled: Ctrl-C asks the call to stop, a second one ends at once"#;
 
-/// Call a method and show what it answers
+/// Call a method and print its result
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Call {
@@ -61,7 +61,7 @@ pub(crate) struct Call {
     )]
     params: Option<String>,
 
-    /// Print JSON for programs: the result in one line, or each item in one
+    /// Print the result, or each item of a stream, as one line of JSON
     #[arg(long)]
     json: bool,
 

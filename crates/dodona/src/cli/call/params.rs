@@ -20,7 +20,7 @@ pub(super) enum ParamError {
         known: Vec<String>,
     },
     /// A key the method does not have.
-    #[error("there is no parameter `{key}`")]
+    #[error("unknown parameter `{key}`")]
     Unknown {
         /// What was written.
         key: String,

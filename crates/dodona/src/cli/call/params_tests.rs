@@ -112,15 +112,15 @@ fn what_does_not_fit_is_told_with_its_key() {
 fn unknown_keys_are_told_with_the_nearest() {
     refused(
         &["txet=a"],
-        "there is no parameter `txet` / did you mean `text`?",
+        "unknown parameter `txet` / did you mean `text`?",
     );
     refused(
         &["where.pth=a"],
-        "there is no parameter `where.pth` / did you mean `where.path`?",
+        "unknown parameter `where.pth` / did you mean `where.path`?",
     );
     refused(
         &["elephant=a"],
-        "there is no parameter `elephant` / x.y takes text, to, share, dry, level, tags, ids, \
+        "unknown parameter `elephant` / x.y takes text, to, share, dry, level, tags, ids, \
          where, labels, any, a.b",
     );
 }

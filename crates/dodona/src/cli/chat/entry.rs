@@ -7,8 +7,8 @@ pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
     ("help", "", "this list"),
     ("model", "[NAME]", "ask another model from now on"),
     ("agent", "[NAME]", "ask another agent from now on"),
-    ("context", "[NAME]", "go on in another conversation"),
-    ("new", "[NAME]", "begin a conversation"),
+    ("context", "[NAME]", "continue in a different conversation"),
+    ("new", "[NAME]", "start a conversation"),
     ("contexts", "", "the conversations of the project"),
     (
         "usage",

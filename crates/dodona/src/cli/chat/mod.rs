@@ -33,11 +33,11 @@ While it runs:
   Ctrl-C       stops an answer, or drops what was typed
   Ctrl-D       ends";
 
-/// Talk to the project: question after question, answers as they come
+/// Start an interactive conversation about the project
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Chat {
-    /// The model to ask, by its name in the settings
+    /// The model that answers, by its name in the settings
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
@@ -45,11 +45,11 @@ pub(crate) struct Chat {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// The conversation to go on with, by name or id [default: the agent's default one]
+    /// The conversation to continue, by name or id [default: the agent's default one]
     #[arg(long, value_name = "NAME_OR_ID")]
     context: Option<String>,
 
-    /// Let the model answer without looking anything up
+    /// Answer without tools
     #[arg(long)]
     no_tools: bool,
 }
@@ -164,7 +164,7 @@ impl Talk<'_> {
             Entry::Command(Command::Quit) => return Ok(Next::End),
             Entry::Command(command) => self.run(command).await?,
             Entry::Unknown { word, meant } => {
-                let failure = Failure::usage(format!("there is no command `/{word}`"));
+                let failure = Failure::usage(format!("unknown command `/{word}`"));
                 return Err(failure.hint(match meant {
                     Some(meant) => format!("did you mean `/{meant}`?"),
                     None => "`/help` lists the commands".to_owned(),
@@ -185,7 +185,10 @@ impl Talk<'_> {
             tools: self.tools,
         };
         let session = self.shell.session_to_ask(answer::approvers()).await?;
-        let answer = answer::ask(&session, self.shell, &question, &mut self.screen).await;
+        let answer = match answer::ensure_context(&session, &question).await {
+            Ok(()) => answer::ask(&session, self.shell, &question, &mut self.screen).await,
+            Err(failure) => Err(failure),
+        };
         session.close().await;
         let answer = answer?;
         self.screen.finish(&answer.response)?;
@@ -196,7 +199,7 @@ impl Talk<'_> {
 }
 
 fn greet() {
-    let line = "ask about the project; /help tells what else can be typed, Ctrl-D ends";
+    let line = "Ask about this project. /help for commands, Ctrl-D to quit.";
     shell::tell(&Paint::of(&io::stderr()).dim(line).to_string());
 }
 

@@ -45,10 +45,10 @@ pub(crate) struct Config {
 enum Command {
     /// Show every setting with its value
     Show {
-        /// Tell which file and line set it
+        /// Show the file and line that set each value
         #[arg(long)]
         origin: bool,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -56,7 +56,7 @@ enum Command {
     Get {
         /// The key, such as `agent.max_turns`; `project.settings.NAME` for a project's own
         key: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -64,9 +64,9 @@ enum Command {
     Set(set::Set),
     /// Remove a value from your settings, or with `--project` from the project's
     Unset(set::Unset),
-    /// Tell which files are read, yours first
+    /// List the settings files that are read
     Path {
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -136,7 +136,7 @@ impl Config {
 fn one(entries: &[Entry], key: &str, files: &Files, json: bool) -> Result<String, Failure> {
     let Some(entry) = entries.iter().find(|entry| entry.key == key) else {
         let keys = entries.iter().map(|entry| entry.key.as_str());
-        let failure = Failure::usage(format!("there is no setting `{key}`"));
+        let failure = Failure::usage(format!("unknown setting `{key}`"));
         return Err(match nearest(key, keys) {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
             None => failure.hint("`dodona config show` lists the settings"),

@@ -32,7 +32,7 @@ pub(super) struct Set {
     /// Take the value as a string, whatever it looks like
     #[arg(long)]
     string: bool,
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -43,7 +43,7 @@ pub(super) struct Unset {
     /// The key
     #[arg(required_unless_present = "project")]
     key: Option<String>,
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -156,7 +156,7 @@ async fn change(
         return Ok(Changed { file, value, note });
     }
     let root = project::root(shell.project.as_deref())?.ok_or_else(|| {
-        Failure::usage("there is no project here").hint("name its directory: `--project DIR`")
+        Failure::usage("no project found here").hint("name its directory: `--project DIR`")
     })?;
     let mut file = ConfigFile::of_project(&root)?;
     let value = edit(&mut file, Layer::Project)?;

@@ -41,7 +41,7 @@ of it, as `dodona contexts show` prints them.";
 /// The largest document that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Conversations: list, show, search, shorten, begin, close, fork, rewind, export and import them
+/// List, show, search, compact, fork, rewind, export and import conversations
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Contexts {
@@ -51,143 +51,143 @@ pub(crate) struct Contexts {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the project's conversations, the latest first
+    /// List the conversations of the project, most recent first
     List {
-        /// Also closed ones, and those of delegated tasks
+        /// Include closed conversations and those of delegated tasks
         #[arg(long)]
         all: bool,
-        /// Only those of this agent
+        /// Only conversations of this agent
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what was said in a conversation, as far as a model still sees it
+    /// Show the part of a conversation that the model still sees
     Show {
-        /// Which one
+        /// Name or id
         #[arg(default_value = "default")]
         context: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Begin a conversation and print its id
+    /// Create a conversation and print its id
     New {
         /// A name for it
         name: Option<String>,
-        /// How many tokens of it a model is shown at most, from 4000 to 128000
+        /// Token budget of the conversation, from 4000 to 128000
         #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(4_000..=128_000))]
         budget: u64,
         /// The agent that answers in it
         #[arg(long, value_name = "NAME", default_value = "oracle")]
         agent: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// End a conversation; it can still be read, exported and forked
+    /// Close a conversation; it can still be read, exported and forked
     Close {
-        /// Which one
+        /// Name or id
         context: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Shorten a conversation now: all but its last turns become a summary; the originals stay
+    /// Compact a conversation now: replace all but its last turns with a summary. The originals are kept
     Compact {
-        /// Which one
+        /// Name or id
         #[arg(default_value = "default")]
         context: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Keep a text word for word, however often a conversation is shortened
+    /// Pin a text, so that compaction keeps it word for word
     Pin {
         /// The text
         text: String,
-        /// It no longer needs to be kept
+        /// Unpin the text
         #[arg(long)]
         release: bool,
-        /// In which conversation
+        /// The conversation, by name or id
         #[arg(long, default_value = "default")]
         context: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Remember a decision, a fact or a preference; later conversations find it too
+    /// Remember a decision, a fact or a preference for this and later conversations
     Remember {
         /// The thing, in a sentence
         text: String,
-        /// What sort of thing it is
+        /// The kind of entry
         #[arg(long, default_value = "decision")]
         kind: Kind,
-        /// In which conversation
+        /// The conversation, by name or id
         #[arg(long, default_value = "default")]
         context: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Find what was decided, remembered, pinned or said in the project's conversations
+    /// Search the conversations of the project
     Seek {
-        /// A question, or words
+        /// A question or keywords
         query: String,
-        /// How many at most
+        /// Maximum number of results
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
         limit: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Copy a conversation up to an exchange and print the copy's id
+    /// Copy a conversation, whole or up to an exchange, and print the id of the copy
     Fork {
-        /// Which one
+        /// Name or id
         #[arg(default_value = "default")]
         context: String,
-        /// The last exchange to copy; all of them without
+        /// The last exchange to copy [default: all]
         #[arg(long, value_name = "EXCHANGE")]
         at: Option<String>,
         /// A name for the copy
         #[arg(long)]
         name: Option<String>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take back an exchange and everything after it; the originals stay in an export
+    /// Remove an exchange and everything after it from a conversation; an export keeps the originals
     Rewind {
         /// The first exchange to take back
         exchange: String,
-        /// Of which conversation
+        /// The conversation, by name or id
         #[arg(long, default_value = "default")]
         context: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print a whole conversation as one JSON document
+    /// Print a conversation as a JSON document
     Export {
-        /// Which one
+        /// Name or id
         #[arg(default_value = "default")]
         context: String,
-        /// Everything, or one row of the data model's table `oracle_contexts`
+        /// The format: everything, or one row of the table `oracle_contexts`
         #[arg(long, default_value = "archive")]
         format: ExportFormat,
-        /// On one line, for programs
+        /// Print on one line
         #[arg(long)]
         json: bool,
     },
-    /// Make a conversation from an exported document and print its id
+    /// Import an exported conversation and print its id
     Import {
         /// The file, or `-` for standard input
         file: PathBuf,
-        /// A name for it, instead of the document's
+        /// A name that replaces the one in the document
         #[arg(long)]
         name: Option<String>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dodona_hub::Approvers;
+use dodona_llm::{Models, process_environment};
 use dodona_plugin::reading::Problem;
 use dodona_proto::{PluginState, PluginStatus};
 use dodona_store::{DatabaseReport, DbError, Durability, Store};
@@ -25,6 +26,7 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
     let mut findings = places(home);
     let (config, finding) = settings(&home.config_file());
     findings.push(finding);
+    findings.push(model(&config));
     if home.data.is_dir() {
         let (owner, found) = owner(home, config.clone()).await;
         findings.extend(found);
@@ -61,6 +63,24 @@ fn places(home: &Home) -> Vec<Finding> {
             false => Finding::ok(CHECK, path.display().to_string()),
         })
         .collect()
+}
+
+/// Without a model answers are quotations, which works but surprises.
+fn model(settings: &Settings) -> Finding {
+    const CHECK: &str = "model";
+    let environment = process_environment();
+    let default = settings.agent.model.as_deref();
+    let (models, _) = Models::from_config(&settings.models, default, &environment);
+    match models.default_model().name() {
+        "offline" => Finding {
+            advice: Some(
+                "run `dodona models set NAME --provider PROVIDER --model MODEL --key --default`"
+                    .to_owned(),
+            ),
+            ..Finding::skipped(CHECK, "no model configured: answers are quotations")
+        },
+        name => Finding::ok(CHECK, name),
+    }
 }
 
 /// The settings, or the defaults where they have faults.
@@ -173,7 +193,7 @@ async fn databases(home: &Home, config: Settings, access: Access) -> Vec<Finding
     let reports = store.check().await;
     let engine = match version(&store, &reports).await {
         Some(version) => Finding::ok(ENGINE, format!("SQLite {version}")),
-        None => Finding::skipped(ENGINE, "no database could be asked for its version"),
+        None => Finding::skipped(ENGINE, "no database could be opened to read its version"),
     };
     let mut findings = vec![engine];
     for report in &reports {

@@ -47,7 +47,7 @@ pub(super) fn disk(data: &Path) -> Finding {
                 Finding::ok(CHECK, message)
             }
         }
-        Err(error) => Finding::skipped(CHECK, format!("could not be asked: {error}")),
+        Err(error) => Finding::skipped(CHECK, format!("could not be determined: {error}")),
     }
 }
 

@@ -22,14 +22,14 @@ Examples:
   dodona doctor
   dodona doctor --json | jq '.checks[] | select(.verdict == \"wrong\")'
 
-It exits with 1 when something is wrong. It changes nothing, except that it creates what a first
-start would, and closes what an earlier process left open.";
+Exits with 1 if a check failed. It changes nothing, except that it creates the files that a first
+start creates, and closes calls that a crashed process left open.";
 
-/// Check that everything is all right, and tell what to do where it is not
+/// Check the installation and suggest fixes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -75,9 +75,9 @@ fn as_text(findings: &[Finding], paint: Paint) -> String {
         .filter(|finding| finding.verdict == Verdict::Wrong)
         .count();
     let end = match wrong {
-        0 => paint.good("everything is all right").to_string(),
-        1 => paint.bad("1 thing is wrong").to_string(),
-        n => paint.bad(format!("{n} things are wrong")).to_string(),
+        0 => paint.good("all checks passed").to_string(),
+        1 => paint.bad("1 check failed").to_string(),
+        n => paint.bad(format!("{n} checks failed")).to_string(),
     };
     format!("{lines}\n{end}\n")
 }

@@ -110,6 +110,6 @@ impl dodona_script::Object for Node {
 
     fn call(&self, name: &str, arguments: &[Json]) -> Result<Json, String> {
         self.run(name, arguments)
-            .unwrap_or_else(|| Err(format!("there is no `{name}`")))
+            .unwrap_or_else(|| Err(format!("unknown name `{name}`")))
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn call(document: &Json, name: &str, arguments: &[Json]) -> Result<Js
                     .unwrap_or_default()
             )
         }
-        _ => return Err(format!("there is no `{name}`")),
+        _ => return Err(format!("unknown name `{name}`")),
     })
 }
 

@@ -58,7 +58,7 @@ impl Job {
         let schema = match input["trigger"].as_str() {
             None => self.schema.clone(),
             Some(trigger) if RULE_TRIGGERS.contains(&trigger) => self.schema.at(trigger),
-            Some(trigger) => return wrong_input(&format!("there is no trigger `{trigger}`")),
+            Some(trigger) => return wrong_input(&format!("unknown trigger `{trigger}`")),
         };
         for part in ["context", "settings", "limits"] {
             if !matches!(input[part], Json::Null | Json::Object(_)) {

@@ -24,7 +24,7 @@ Examples:
   dodona eval script --file rules/scripts/check.lua --context turn.json
   dodona eval expr --batch < cases.jsonl";
 
-/// Try an expression, a script or a template, as rules use them
+/// Evaluate an expression, a script or a template as rules do
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Eval {
@@ -65,7 +65,7 @@ struct Piece {
     #[arg(long, value_name = "TRIGGER", value_parser = RULE_TRIGGERS)]
     trigger: Option<String>,
 
-    /// Tell the value of every term (expressions only)
+    /// Show the value of every term (expressions only)
     #[arg(long)]
     explain: bool,
 
@@ -73,7 +73,7 @@ struct Piece {
     #[arg(long)]
     batch: bool,
 
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -25,18 +25,18 @@ Examples:
   dodona mcp config codex --tools vault,ask >> ~/.codex/config.toml
   dodona mcp config cursor --http            for a client that uses a running `dodona serve`";
 
-/// Print what to write into an MCP client's settings, so that it uses Dodona
+/// Print the configuration that makes an MCP client use Dodona
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Config {
-    /// The client; without, those that are known are listed
+    /// The client [default: list the supported clients]
     client: Option<String>,
 
-    /// Let it use the address of a running server instead of starting `dodona mcp`
+    /// Connect to a running server instead of starting `dodona mcp`
     #[arg(long)]
     http: bool,
 
-    /// The groups of tools to offer, with commas between
+    /// The groups of tools to offer, separated by commas
     #[arg(long, value_name = "GROUPS")]
     tools: Option<Groups>,
 
@@ -87,7 +87,7 @@ impl Config {
         let program = std::env::current_exe().map_err(|error| {
             Failure::new(
                 ExitKind::Failed,
-                format!("could not tell where this program is: {error}"),
+                format!("could not find the path of this program: {error}"),
             )
         })?;
         let mut arguments = vec!["mcp".to_owned()];
@@ -122,7 +122,7 @@ fn find(name: &str) -> Result<&'static Client, Failure> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known are {}", names.collect::<Vec<_>>().join(", ")),
     };
-    Err(Failure::usage(format!("there is no client `{name}` that is known here")).hint(hint))
+    Err(Failure::usage(format!("unknown client `{name}`")).hint(hint))
 }
 
 /// What a person has to do with it, beside what a program reads.
@@ -133,7 +133,7 @@ fn advise(client: &Client, way: &Way) {
         let make = "dodona token create --user local --name mcp --scope 'vault:*' --scope 'thread:*' \
                     --scope 'code:*' --scope 'search:*' --scope 'agent:*'";
         tell(&format!(
-            "{} `dodona serve` must run, and {TOKEN} (or what the client asks for) be a token; this makes one:\n  {make}",
+            "{} `dodona serve` must be running, and {TOKEN} (or the client's own variable) must hold a token; create one with:\n  {make}",
             paint.note("note:")
         ));
     }

@@ -163,7 +163,7 @@ async fn connect(home: &Home, root: Option<&PathBuf>, url: &str) -> Result<Clien
     let token = fs::read_to_string(&home.token).map_err(|error| {
         let message = format!("could not read the token file `{}`", home.token.display());
         CallError::new(ErrorCode::Unauthenticated, message)
-            .hint("the server makes it when it starts: restart `dodona serve`")
+            .hint("the server creates it when it starts: restart `dodona serve`")
             .log(error)
     })?;
     let token = token.trim();

@@ -28,14 +28,14 @@ A client starts it and talks to it at standard input and output. Groups of tools
 plugins, `ask` and `all`; without `--tools` it is `ask` and the tools of every plugin but `agent`,
 `echo` and `web`. While `dodona serve` runs, clients can also use its address, at /mcp.";
 
-/// Serve an MCP client, such as Claude Code, Cursor or VS Code, at standard input and output
+/// Serve an MCP client (Claude Code, Cursor, VS Code, …) over standard input and output
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Mcp {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// The groups of tools to offer, with commas between
+    /// The groups of tools to offer, separated by commas
     #[arg(long, value_name = "GROUPS")]
     tools: Option<Groups>,
 }
@@ -80,6 +80,6 @@ async fn serve(shell: &Shell, groups: Groups) -> Result<(), Failure> {
     link.close().await;
     served.map_err(|error| {
         Failure::new(ExitKind::Failed, in_full(&error))
-            .hint("`dodona mcp` is for MCP clients; `dodona mcp config` says how to set one up")
+            .hint("`dodona mcp` is started by MCP clients; `dodona mcp config` shows how to configure one")
     })
 }

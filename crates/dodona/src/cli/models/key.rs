@@ -33,7 +33,7 @@ pub(super) async fn read(shell: &Shell, name: &str) -> Result<String, Failure> {
     match ApiKey::new(&line) {
         Ok(_) => Ok(line.trim().to_owned()),
         Err(error) => {
-            let failure = Failure::usage(format!("that is no key: {error}"));
+            let failure = Failure::usage(format!("invalid key: {error}"));
             Err(failure.hint("pipe it in, such as with `dodona models set NAME --key < key.txt`"))
         }
     }
@@ -91,7 +91,7 @@ impl Silence {
     fn begin(name: &str) -> Result<Self, Failure> {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
         let failed =
-            |error| Failure::usage(format!("the terminal cannot be asked for a key: {error}"));
+            |error| Failure::usage(format!("could not read a key from the terminal: {error}"));
         let before = tcgetattr(io::stdin()).map_err(failed)?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);

@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Known;
-use crate::paint::{Paint, harmless};
+use crate::layout;
+use crate::paint::{Paint, harmless, one_line};
+use crate::table::{self, Cell, Look, Table};
 
 /// A model, as it is listed.
 #[derive(Debug, Serialize)]
@@ -100,41 +102,39 @@ fn told(error: &ModelError) -> String {
 }
 
 fn table(models: &[Listed], paint: Paint) -> String {
-    let width = |text: fn(&Listed) -> &str| {
-        let widths = models.iter().map(|model| text(model).chars().count());
-        widths.max().unwrap_or_default()
-    };
-    let called = |model: &Listed| model.model.clone().unwrap_or_default();
-    let names = width(|model| &model.name);
-    let providers = width(|model| model.provider.as_str());
-    let model_names = width(|model| model.model.as_deref().unwrap_or_default());
-    let mut text = String::new();
+    let header = ["MODEL", "PROVIDER", "NAME AT PROVIDER", "KEY", "ADDRESS"];
+    let mut table = Table::new(&header);
     for model in models {
-        let mark = if model.default { "*" } else { " " };
-        let (name, provider, called) = (&model.name, model.provider.as_str(), called(model));
-        let _ = writeln!(
-            text,
-            "{mark} {:names$}  {provider:providers$}  {:model_names$}  {}",
-            harmless(name),
-            harmless(&called),
-            state(model, paint)
-        );
+        let name = match model.default {
+            true => format!("{} (default)", model.name),
+            false => model.name.clone(),
+        };
+        table.row([
+            table::bold(name),
+            model.provider.as_str().into(),
+            model.model.as_deref().unwrap_or_default().into(),
+            key_cell(model),
+            table::dim(model.base_url.as_deref().unwrap_or_default()),
+        ]);
+    }
+    let mut text = table.render(paint, layout::width(&io::stdout()));
+    for model in models {
+        // Below the table, because a problem and its hint are longer than a column.
+        if let Some(problem) = model.problem.as_ref().or(model.key.problem.as_ref()) {
+            let line = format!("{}: {}", model.name, one_line(problem));
+            let _ = writeln!(text, "{} {}", paint.bad("problem:"), harmless(&line));
+        }
     }
     text
 }
 
-/// What is wrong, or where the key comes from and where requests go.
-fn state(model: &Listed, paint: Paint) -> String {
-    let problem = model.problem.as_ref().or(model.key.problem.as_ref());
-    if let Some(problem) = problem {
-        return paint.bad(harmless(problem)).to_string();
+fn key_cell(model: &Listed) -> Cell {
+    if model.problem.is_some() || model.key.problem.is_some() {
+        return Cell::new("problem, see below", Look::Bad);
     }
-    let key = match (&model.key.source, model.provider) {
-        (Some(source), _) => format!("key from {source}"),
-        (None, Provider::Offline) => "needs nothing".to_owned(),
-        (None, _) => "no key".to_owned(),
-    };
-    let address = model.base_url.as_deref().unwrap_or_default();
-    let line = format!("{key}  {address}");
-    paint.dim(harmless(line.trim_end())).to_string()
+    match (&model.key.source, model.provider) {
+        (Some(source), _) => table::dim(source),
+        (None, Provider::Offline) => table::dim("not needed"),
+        (None, _) => table::dim("none"),
+    }
 }

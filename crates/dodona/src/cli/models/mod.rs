@@ -2,6 +2,7 @@
 
 mod key;
 mod list;
+mod remove;
 mod set;
 mod stored;
 mod test;
@@ -20,10 +21,11 @@ const EXAMPLES: &str = "\
 Examples:
   dodona models set sonnet --provider anthropic --model claude-sonnet-4-5 --key --default
   dodona models set local --provider ollama --model qwen3:8b
-  dodona models test sonnet                  does it answer, and if not, why?
+  dodona models test sonnet                  check key, address and model
+  dodona models default local
   dodona models list";
 
-/// List, try and set the models that answer
+/// List, configure and test models
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Models {
@@ -35,16 +37,26 @@ pub(crate) struct Models {
 enum Command {
     /// List the models and where their keys come from
     List {
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Ask a model something small, and say what is wrong if it does not answer
+    /// Send a short request to a model and report what fails
     Test {
-        /// Which model [default: the one that answers when nobody says which]
+        /// The model [default: the default model]
         name: Option<String>,
     },
     Set(Box<set::Set>),
+    /// Make a model the default
+    Default {
+        /// The name of the model
+        name: String,
+    },
+    /// Remove a model from your settings; a key file stays
+    Remove {
+        /// The name of the model
+        name: String,
+    },
 }
 
 impl Models {
@@ -59,18 +71,20 @@ impl Models {
                 }
             }
             Command::Set(set) => super::print(&set.run(shell).await?),
+            Command::Default { name } => super::print(&remove::make_default(&name)?),
+            Command::Remove { name } => super::print(&remove::remove(&name)?),
         }
     }
 }
 
 /// The models that the settings name.
-struct Known {
+pub(in crate::cli) struct Known {
     settings: Settings,
-    default: String,
+    pub(in crate::cli) default: String,
 }
 
 impl Known {
-    fn load() -> Result<Self, Failure> {
+    pub(in crate::cli) fn load() -> Result<Self, Failure> {
         let settings = config::load(&Home::find()?.config_file())?;
         let asked = settings.agent.model.as_deref();
         let (models, _) = Built::from_config(&settings.models, asked, &process_environment());

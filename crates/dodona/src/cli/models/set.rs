@@ -22,41 +22,41 @@ Examples:
   dodona models set work --provider openai --base-url https://models.example/v1 --model m --key-env WORK_KEY
   pass show anthropic | dodona models set sonnet --key";
 
-/// Write a model into your settings; what is not named here stays as it is
+/// Add or change a model in your settings; options that are not given keep their values
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Set {
-    /// What you will call it
+    /// A name for the model
     name: String,
-    /// Who answers
+    /// The provider
     #[arg(long, value_parser = PossibleValuesParser::new(Provider::ALL.map(Provider::as_str)))]
     provider: Option<String>,
     /// The provider's name for the model
     #[arg(long)]
     model: Option<String>,
-    /// Where the provider is, if it is not where it usually is
+    /// The base URL [default: the provider's usual one]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Read the key from the terminal or from standard input, and keep it in a file that only you
     /// can read
     #[arg(long, conflicts_with_all = ["key_env", "key_file"])]
     key: bool,
-    /// The variable that holds the key
+    /// The environment variable that holds the API key
     #[arg(long, value_name = "VARIABLE", conflicts_with = "key_file")]
     key_env: Option<String>,
-    /// The file that holds the key
+    /// The file that holds the API key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// The longest answer, in tokens
+    /// Maximum length of an answer, in tokens
     #[arg(long, value_name = "TOKENS")]
     max_output_tokens: Option<u32>,
-    /// How many tokens the model takes
+    /// Context window of the model, in tokens
     #[arg(long, value_name = "TOKENS")]
     context_window: Option<u32>,
-    /// The model that is asked when this one is unavailable
+    /// The model to use when this one is unavailable
     #[arg(long, value_name = "NAME")]
     fallback: Option<String>,
-    /// Let it answer when nobody says which model
+    /// Make it the default model
     #[arg(long)]
     default: bool,
 }
@@ -84,8 +84,8 @@ impl Set {
         let path = file.write()?.display().to_string();
         let name = &self.name;
         Ok(format!(
-            "wrote `models.{name}` to {path}; a running server reads it when it starts next\n\
-             try it with `dodona models test {name}`\n"
+            "saved model `{name}` in {path}\n\
+             test it with `dodona models test {name}`; restart a running `dodona serve` to use it\n"
         ))
     }
 
@@ -130,7 +130,7 @@ impl Set {
 pub(super) fn set_key_file(table: &mut Table, path: &std::path::Path) -> Result<(), Failure> {
     let Some(text) = path.to_str() else {
         return Err(Failure::usage(format!(
-            "`{}` cannot be written into the settings: it is no text",
+            "`{}` cannot be written to the settings: not valid UTF-8",
             path.display()
         )));
     };
@@ -145,7 +145,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Failure> {
     match (1..=64).contains(&name.len()) && name.chars().all(fits) {
         true => Ok(()),
         false => {
-            let failure = Failure::usage(format!("`{name}` is no name for a model"));
+            let failure = Failure::usage(format!("invalid model name `{name}`"));
             Err(failure.hint("use letters, digits, `-` and `_`, such as `gpt-5` or `local`"))
         }
     }

@@ -47,7 +47,7 @@ pub(super) async fn run(known: &Known, name: Option<&str>) -> Result<String, Fai
 }
 
 fn offline() -> String {
-    "offline needs nothing: it quotes what the project says\n".to_owned()
+    "offline works without a key or a network: it quotes the project\n".to_owned()
 }
 
 fn unconfigured(known: &Known, name: &str) -> Result<String, Failure> {
@@ -59,7 +59,7 @@ fn unconfigured(known: &Known, name: &str) -> Result<String, Failure> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("set it with `dodona models set {name} --provider …`"),
     };
-    Err(Failure::usage(format!("there is no model `{name}`")).hint(hint))
+    Err(Failure::usage(format!("no model is called `{name}`")).hint(hint))
 }
 
 /// Send one request, without retries and without the fallback: the first error is what the user wants to see.
@@ -106,7 +106,7 @@ fn told(name: &str, model: &str, answer: &Answer) -> String {
     });
     let usage = usage.unwrap_or_default();
     match text.as_str() {
-        "" => format!("{name} ({model}) answers, but says nothing{usage} · {after}\n"),
+        "" => format!("{name} ({model}) sent an empty answer{usage} · {after}\n"),
         text => format!("{name} ({model}) answers: {text}{usage} · {after}\n"),
     }
 }

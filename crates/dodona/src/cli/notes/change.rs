@@ -38,7 +38,7 @@ impl Body {
                 })?;
                 read(file, &shown)
             }
-            (None, None) if io::stdin().is_terminal() => Err(Failure::usage("there is no text")
+            (None, None) if io::stdin().is_terminal() => Err(Failure::usage("no text given")
                 .hint("give it with `--body` or `--file`, or on standard input")),
             (None, None) => read(io::stdin().lock(), "standard input"),
         }

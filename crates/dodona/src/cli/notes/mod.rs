@@ -14,9 +14,11 @@ use serde_json::{Value, json};
 use super::form::{part, show, tell};
 use super::search;
 use crate::failure::Failure;
+use crate::layout;
 use crate::paint::{Paint, harmless};
 use crate::session::Session;
 use crate::shell::Shell;
+use crate::table::{self, Table};
 pub(super) use change::Body;
 use verb::Verb;
 
@@ -31,7 +33,7 @@ Examples:
   dodona notes history plan/threads.md
   dodona notes undo plan/threads.md";
 
-/// Read and write the project's notes: list, search, links, tags, versions
+/// List, search, read, write, move and restore notes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Notes {
@@ -41,53 +43,53 @@ pub(crate) struct Notes {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the notes, or those of a folder and everything below it
+    /// List notes, all or those below a folder
     List {
         /// The folder
         folder: Option<String>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print a note as it is
+    /// Print a note
     Read {
-        /// The note, below the project's root
+        /// Path of the note, relative to the project
         path: String,
-        /// A version of it, as `history` tells them
+        /// A version from `dodona notes history`
         #[arg(long)]
         version: Option<String>,
     },
-    /// Find the passages of notes that match, best first
+    /// Search notes, best match first
     Search {
-        /// A question, or words
+        /// A question or keywords
         query: String,
-        /// How many passages at most
+        /// Maximum number of passages
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
         limit: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the places that link to a note
+    /// List the links to a note
     Backlinks {
-        /// The note, below the project's root
+        /// Path of the note, relative to the project
         path: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List how the notes are linked
+    /// List the links between notes
     Links {
-        /// Only links that lead nowhere
+        /// Only broken links
         #[arg(long)]
         broken: bool,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the tags, with the notes that have them
+    /// List tags with their notes
     Tags {
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -184,14 +186,11 @@ fn list(notes: &[NoteRef], paint: Paint) -> String {
     if notes.is_empty() {
         return "no notes\n".to_owned();
     }
-    let wide = notes.iter().map(|note| note.path.chars().count()).max();
-    let wide = wide.unwrap_or_default().min(48);
-    let mut text = String::new();
+    let mut table = Table::new(&["PATH", "TITLE"]);
     for note in notes {
-        let title = paint.dim(harmless(&note.title));
-        let _ = writeln!(text, "{:wide$}  {title}", harmless(&note.path));
+        table.row([note.path.as_str().into(), table::dim(&note.title)]);
     }
-    text
+    table.render(paint, layout::width(&io::stdout()))
 }
 
 fn written(links: &[WrittenLink], paint: Paint) -> String {

@@ -11,103 +11,103 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Write a note; its frontmatter is kept unless the text brings its own
+    /// Write a note; keep its frontmatter unless the text has its own
     Write {
-        /// The note, below the project's root
+        /// Path of the note, relative to the project
         path: String,
         #[command(flatten)]
         body: Body,
-        /// A heading, where the text begins with none
+        /// A heading to add if the text starts without one
         #[arg(long)]
         title: Option<String>,
-        /// Only if the note is this version; `none` if there must be no note yet
+        /// Write only if the note has this version; `none` means that it must not exist
         #[arg(long, value_name = "VERSION")]
         if_version: Option<String>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Move or rename a note; links go on leading where they did
+    /// Move or rename a note and update the links to it
     Move {
         /// Where the note is
         old_path: String,
         /// Where it shall be
         new_path: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Delete a note; it stays in the trash
+    /// Move a note to the trash
     Delete {
-        /// The note, below the project's root
+        /// Path of the note, relative to the project
         path: String,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write a list of the notes of a folder, as its `index.md`
+    /// Write an `index.md` that lists the notes of a folder
     Index {
         /// The folder; `.` for the whole vault
         folder: String,
         /// The heading of a new index
         #[arg(long)]
         title: Option<String>,
-        /// Show the beginning of each note, too
+        /// Include the beginning of each note
         #[arg(long)]
         summaries: bool,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Tell what happened to a note, or to all of them, newest first
+    /// List changes to one note or to all notes, newest first
     History {
         /// The note; one that is gone has a history, too
         path: Option<String>,
-        /// Only what was changed in this query
+        /// Only changes made by this query
         #[arg(long, conflicts_with = "path")]
         query: Option<String>,
-        /// How many changes at most
+        /// Maximum number of changes
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what is other between two versions of a note
+    /// Show the differences between two versions of a note
     Diff {
-        /// The note, below the project's root
+        /// Path of the note, relative to the project
         path: String,
-        /// A version of it [default: the one before]
+        /// The older version [default: the previous one]
         #[arg(long, value_name = "VERSION")]
         from: Option<String>,
-        /// Another version [default: what is there now]
+        /// The newer version [default: the current one]
         #[arg(long, value_name = "VERSION")]
         to: Option<String>,
     },
-    /// Take back the newest change of a note, one change, or all of a query
+    /// Undo the newest change of a note, one change, or all changes of a query
     #[command(group = clap::ArgGroup::new("what").required(true).args(["path", "query", "change"]))]
     Undo {
         /// The note whose newest change is taken back
         path: Option<String>,
-        /// Bring back this version of the note instead
+        /// Restore this version of the note
         #[arg(long, requires = "path")]
         version: Option<String>,
-        /// Everything that was changed in this query, as one step
+        /// Undo all changes of this query in one step
         #[arg(long)]
         query: Option<String>,
         /// One change, by its number
         #[arg(long, value_name = "NUMBER")]
         change: Option<i64>,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the notes that are gone
+    /// List deleted notes
     Trash {
-        /// How many notes at most
+        /// Maximum number of notes
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },

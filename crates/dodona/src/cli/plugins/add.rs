@@ -19,26 +19,26 @@ use crate::shell::tell;
 /// How often a command that waits for a server says so.
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
-/// Mount an MCP server, or a directory with a manifest, and write that into the roster
+/// Add an MCP server or a plugin directory
 #[derive(Debug, Args)]
 pub(super) struct Add {
-    /// Its name: its tools are called NAME.TOOL
+    /// A name; its tools are called NAME.TOOL
     name: String,
-    /// The server's address, if it speaks streamable HTTP
+    /// The URL of a server that speaks streamable HTTP
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
     /// A directory with a manifest
     #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "url"])]
     dir: Option<PathBuf>,
-    /// A variable of the environment that the server is given, besides PATH, HOME and the like
+    /// An environment variable to pass to the server, in addition to PATH, HOME and similar
     #[arg(long, value_name = "VARIABLE", conflicts_with_all = ["url", "dir"])]
     env: Vec<String>,
-    /// A header of each request to the address, and the variable that holds its value
+    /// A header to send, and the environment variable that holds its value
     #[arg(long, value_name = "NAME=VARIABLE", requires = "url", value_parser = pair)]
     header: Vec<(String, String)>,
     #[command(flatten)]
     form: Form,
-    /// The server's program and its arguments
+    /// The program of the server and its arguments
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["url", "dir"])]
     command: Vec<String>,
 }

@@ -66,7 +66,7 @@ fn report(checked: &CheckedAll, paint: Paint) -> String {
         let count = listed.plugins.len();
         let roster = match &listed.roster {
             Some(path) if Path::new(path).exists() => one_line(path),
-            _ => "there is no roster; the defaults hold".to_owned(),
+            _ => "no roster; the defaults apply".to_owned(),
         };
         let _ = writeln!(text, "{count} plugins, nothing wrong ({roster})");
     }
@@ -112,7 +112,7 @@ pub(super) fn find(plugin: &Path) -> Result<PathBuf, Failure> {
         None => None,
     };
     mine.filter(|dir| dir.is_dir()).ok_or_else(|| {
-        let message = format!("there is no directory `{}`", plugin.display());
+        let message = format!("no such directory: `{}`", plugin.display());
         Failure::usage(message)
             .hint("name a directory with a `manifest.toml`, or one of your plugins by name")
     })

@@ -11,6 +11,7 @@ use super::{Done, Form, answer};
 use crate::failure::Failure;
 use crate::paint::{Paint, one_line};
 use crate::session::Session;
+use crate::table::{self, Cell, Look, Table};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Listed {
@@ -19,10 +20,10 @@ pub(super) struct Listed {
     pub(super) roster: Option<String>,
 }
 
-/// The plugins, and below them what is wrong with the roster.
+/// The plugins, and below them the problems of the roster.
 pub(super) fn table(listed: &Listed, paint: Paint) -> String {
     let mut text = lines(&listed.plugins, paint);
-    // What has a line above says it there.
+    // A problem that is the reason of a plugin's status is shown there.
     let told = |problem: &Problem| {
         let brief = problem.brief();
         let reasons = listed.plugins.iter().filter_map(|s| s.reason.as_deref());
@@ -39,31 +40,24 @@ pub(super) fn table(listed: &Listed, paint: Paint) -> String {
     text
 }
 
-/// A line for each plugin, the columns aligned.
 pub(super) fn lines(plugins: &[PluginStatus], paint: Paint) -> String {
-    let version = |status: &PluginStatus| status.version.clone().unwrap_or_else(|| "-".to_owned());
-    let wide = |text: &dyn Fn(&PluginStatus) -> usize| plugins.iter().map(text).max().unwrap_or(0);
-    let names = wide(&|status| status.name.as_str().len());
-    let versions = wide(&|status| version(status).chars().count());
-    let states = wide(&|status| word(status.state).len());
-    let mut text = String::new();
+    let mut table = Table::new(&["PLUGIN", "VERSION", "STATUS", "REASON"]);
     for status in plugins {
-        let state = format!("{:states$}", word(status.state));
-        let state = match status.state {
-            PluginState::Active => paint.good(state).to_string(),
-            PluginState::Failed => paint.bad(state).to_string(),
-            PluginState::SkippedDependency => paint.note(state).to_string(),
-            _ => paint.dim(state).to_string(),
+        let look = match status.state {
+            PluginState::Active => Look::Good,
+            PluginState::Failed => Look::Bad,
+            PluginState::SkippedDependency => Look::Warning,
+            _ => Look::Dim,
         };
-        let reason = status.reason.as_deref().map(one_line).unwrap_or_default();
-        let line = format!(
-            "{:names$}  {:versions$}  {state}  {reason}",
-            status.name.as_str(),
-            version(status)
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
+        table.row([
+            table::bold(status.name.as_str()),
+            status.version.as_deref().unwrap_or("-").into(),
+            Cell::new(word(status.state), look),
+            status.reason.as_deref().unwrap_or_default().into(),
+        ]);
     }
-    text
+    // The reason says what to do, so it is not cut.
+    table.render(paint, None)
 }
 
 /// A state as it is written.
@@ -154,7 +148,7 @@ fn words(reloaded: &Reloaded, paint: Paint) -> String {
     let mut text = String::new();
     for (what, names) in [
         ("activated", &reloaded.activated),
-        ("let go", &reloaded.deactivated),
+        ("deactivated", &reloaded.deactivated),
     ] {
         for name in names {
             let _ = writeln!(text, "{what} {name}");
@@ -164,12 +158,12 @@ fn words(reloaded: &Reloaded, paint: Paint) -> String {
         text.push_str("deleted its data\n");
     }
     if text.is_empty() {
-        text.push_str("nothing has changed\n");
+        text.push_str("nothing changed\n");
     }
     let _ = writeln!(
         text,
         "{}",
-        paint.dim(format!("{} kept as they are", reloaded.kept.len()))
+        paint.dim(format!("{} unchanged", reloaded.kept.len()))
     );
     for problem in &reloaded.problems {
         let _ = writeln!(

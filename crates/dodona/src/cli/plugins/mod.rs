@@ -38,7 +38,7 @@ Examples:
   dodona plugins remove jira --delete-data    with its databases and its state
   dodona plugins reload                       after a change; calls that run go on";
 
-/// List, make, check, enable and reload plugins
+/// List, add, create, check, test, enable and reload plugins
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Plugins {
@@ -48,20 +48,20 @@ pub(crate) struct Plugins {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the plugins: where each is in its life, and why
+    /// List plugins with their status and the reason for it
     List(Form),
-    /// Tell everything about a plugin
+    /// Show a plugin in full
     Info {
-        /// Which one
+        /// The name of the plugin
         name: String,
         #[command(flatten)]
         form: Form,
     },
-    /// Mount an MCP server, or a directory with a manifest, and write that into the roster
+    /// Add an MCP server or a plugin directory
     Add(add::Add),
     /// Remove a plugin from the roster and deactivate it; its settings and its data stay
     Remove {
-        /// Which one
+        /// The name of the plugin
         name: String,
         /// Delete its databases, its data directory and its state too; this cannot be undone
         #[arg(long)]
@@ -69,108 +69,108 @@ enum Command {
         #[command(flatten)]
         form: Form,
     },
-    /// Make a plugin active, and write that into the roster
+    /// Enable a plugin
     Enable {
-        /// Which one
+        /// The name of the plugin
         name: String,
         #[command(flatten)]
         form: Form,
     },
-    /// Let a plugin go, and write that into the roster
+    /// Disable a plugin
     Disable {
-        /// Which one
+        /// The name of the plugin
         name: String,
         #[command(flatten)]
         form: Form,
     },
-    /// Let a plugin do more, and write that into the roster
+    /// Grant a capability to a plugin
     Grant {
-        /// Which one
+        /// The name of the plugin
         name: String,
-        /// What it may do, such as `prompt`, `call:vault` or `net:jira.example`
+        /// The capability, such as `prompt`, `call:vault` or `net:jira.example`
         #[arg(required = true, value_name = "CAPABILITY")]
         capabilities: Vec<String>,
         #[command(flatten)]
         form: Form,
     },
-    /// Let a plugin do less, and write that into the roster
+    /// Revoke a capability of a plugin
     Revoke {
-        /// Which one
+        /// The name of the plugin
         name: String,
-        /// What it may no longer do
+        /// The capability
         #[arg(required = true, value_name = "CAPABILITY")]
         capabilities: Vec<String>,
         #[command(flatten)]
         form: Form,
     },
-    /// Choose a value for one of a plugin's settings; it holds for you alone, at once
+    /// Set a plugin setting for yourself; it takes effect at once
     Set {
-        /// Which plugin's
+        /// The plugin
         name: String,
-        /// Which setting; `dodona plugins info NAME` lists them
+        /// The setting; `dodona plugins info NAME` lists them
         setting: String,
-        /// What it shall be
+        /// The value
         #[arg(allow_negative_numbers = true)]
         value: String,
         #[command(flatten)]
         form: Form,
     },
-    /// Take back what you chose for a setting: the common value holds again
+    /// Reset a plugin setting to its shared value
     Unset {
-        /// Which plugin's
+        /// The plugin
         name: String,
-        /// Which setting
+        /// The setting
         setting: String,
         #[command(flatten)]
         form: Form,
     },
-    /// Check the roster and all plugins, or one plugin and the tests of its rules; nothing changes
+    /// Validate the roster and all plugins, or one plugin with the tests of its rules
     Check {
         /// A plugin of yours by name, or a directory with a manifest
         plugin: Option<PathBuf>,
         #[command(flatten)]
         form: Form,
     },
-    /// List the plugins in the order in which they are activated, with what each needs
+    /// List plugins in activation order with their dependencies
     Order(Form),
-    /// Run the tests that a plugin with a script brings in `tests/*.toml`; no server is needed
+    /// Run the tests of a Luau plugin (`tests/*.toml`) without a server
     Test {
         /// A plugin of yours by name, or a directory with a manifest
         plugin: PathBuf,
         #[command(flatten)]
         form: Form,
     },
-    /// Make a directory with a plugin to start from: a manifest, a setting, a rule and its tests
+    /// Create a plugin directory with a manifest, a setting, a rule and its tests
     New {
         /// Its name
         name: String,
-        /// With a script in Luau instead of a rule: a method, a hook and their tests
+        /// Create a Luau script with a method, a hook and their tests
         #[arg(long)]
         luau: bool,
-        /// With a program in Python instead of a rule: a method, a hook and a database
+        /// Create a Python program with a method, a hook and a database
         #[arg(long, conflicts_with = "luau")]
         process: bool,
         #[command(flatten)]
         form: Form,
     },
-    /// Read the roster and all plugins anew; calls that run go on
+    /// Reload the roster and all plugins; running calls continue
     Reload(Form),
-    /// Show what a plugin from outside said of late, and what went wrong with it
+    /// Show recent output and errors of an external plugin
     Logs {
-        /// Which one
+        /// The name of the plugin
         name: String,
-        /// How many lines at most, the latest last
+        /// Maximum number of lines
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
         #[command(flatten)]
         form: Form,
     },
-    /// Show which hooks there are, and what they did of late
+    /// List hooks and their recent runs
     Trace {
-        /// Only this plugin's
+        /// Only hooks of this plugin
         #[arg(long)]
         plugin: Option<String>,
-        /// How many runs at most, the latest last
+        /// Maximum number of runs
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
         #[command(flatten)]

@@ -46,11 +46,11 @@ pub(super) fn make(name: &str, template: Template, form: Form) -> Result<String,
     home.create()?;
     let dir = home.config.join("plugins").join(name.as_str());
     if dir.exists() {
-        let message = format!("`{}` is there already", dir.display());
+        let message = format!("`{}` already exists", dir.display());
         return Err(Failure::usage(message).hint("choose another name, or remove it"));
     }
     write(&dir, name.as_str(), template.files()).map_err(|error| {
-        let message = format!("could not make `{}`: {error}", dir.display());
+        let message = format!("could not create `{}`: {error}", dir.display());
         Failure::new(ExitKind::Storage, message)
     })?;
     let shown = dir.display().to_string();
@@ -73,14 +73,14 @@ type Next = [(&'static str, &'static str); 2];
 
 const RULES_NEXT: Next = [
     ("dodona plugins check NAME", "does it work?"),
-    ("dodona plugins reload", "make it active"),
+    ("dodona plugins reload", "activate it"),
 ];
 
 const SCRIPT_NEXT: Next = [
     ("dodona plugins test NAME", "does it work?"),
     (
         "dodona plugins grant NAME tool_exec",
-        "let it have its hook, and make it active",
+        "grant its hook and activate it",
     ),
 ];
 
@@ -88,7 +88,7 @@ const PROCESS_NEXT: Next = [
     ("dodona plugins check NAME", "is what it declares right?"),
     (
         "dodona plugins grant NAME tool_exec",
-        "let it have its hook, and make it active",
+        "grant its hook and activate it",
     ),
 ];
 

@@ -31,7 +31,7 @@ Examples:
 
 A query is named by its id or the end of it.";
 
-/// Questions that were asked: list and show them
+/// List and show queries
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Query {
@@ -41,23 +41,23 @@ pub(crate) struct Query {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the questions of a conversation, the latest first
+    /// List the queries of a conversation, latest first
     List {
-        /// Of which conversation
+        /// The conversation, by name or id
         #[arg(long, default_value = "default", value_name = "NAME_OR_ID")]
         context: String,
-        /// How many at most
+        /// Maximum number of results
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
-        /// Print JSON for programs
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show a question, its answer, and what it took
+    /// Show a query with its answer, usage and time
     Show {
-        /// Which one
-        query: String,
-        /// Print JSON for programs
+        /// The query, by its id or the end of it [default: the latest]
+        query: Option<String>,
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -81,7 +81,11 @@ impl Query {
             }
             Command::Show { query, json } => {
                 let session = shell.session_in_project().await?;
-                let shown = one(&session, &query).await;
+                let shown = async {
+                    let query = given_or_latest(&session, query).await?;
+                    one(&session, &query).await
+                }
+                .await;
                 session.close().await;
                 let (answer, told) = shown?;
                 super::print(&match json {
@@ -95,26 +99,34 @@ impl Query {
 
 const TRACE_EXAMPLES: &str = "\
 Examples:
+  dodona trace                    the latest query
   dodona trace 3fa9c2d4
   dodona trace 3fa9c2d4 --json | jq '.turns[].usage'
 
-`dodona query list` tells the ids.";
+`dodona query list` shows the ids.";
 
-/// Every step of a question: requests, tools with their times, tokens, what plugins and rules did
+/// Show every step of a query: model requests, tools, tokens, hooks and rules
 #[derive(Debug, Args)]
 #[command(after_help = TRACE_EXAMPLES)]
 pub(crate) struct Trace {
-    /// Which query, by its id or the end of it
-    query: String,
-    /// Print JSON for programs
+    /// The query, by its id or the end of it [default: the latest]
+    query: Option<String>,
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 impl Trace {
     pub(crate) async fn run(self, shell: &Shell) -> Result<(), Failure> {
-        let params = json!({ "query_id": self.query });
-        let answer = ask(shell, "agent.trace", params).await?;
+        let session = shell.session_in_project().await?;
+        let answer = async {
+            let query = given_or_latest(&session, self.query).await?;
+            let params = json!({ "query_id": query });
+            Ok::<Value, Failure>(session.ask("agent.trace", params).await?)
+        }
+        .await;
+        session.close().await;
+        let answer = answer?;
         super::print(&match self.json {
             true => format!("{answer}\n"),
             false => trace::tree(&read::<Traced>(answer)?, Paint::of(&io::stdout())),
@@ -124,21 +136,21 @@ impl Trace {
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
+  dodona replay                   the latest query
   dodona replay 3fa9c2d4
   dodona replay $(dodona query list --json | jq -r '.[].id')
 
-The requests of a query are made again, by this version and with today's settings, from the
-conversation as it was then, and compared with what was recorded. No model is asked and no tool is
-run. The exit code is 1 where something is not as it was.";
+The requests are built again with this version and the current settings, from the conversation
+as it was, and compared with the recorded ones. No model is called and no tool is run. Exits with 1
+if there is a difference.";
 
-/// Make the requests of a question again, and name the first that is not as it was
+/// Replay a query against its recorded responses and report the first difference
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub(crate) struct Replay {
-    /// Which queries, by their ids or the ends of them
-    #[arg(required = true)]
+    /// The queries, by their ids or the ends of them [default: the latest]
     queries: Vec<String>,
-    /// Print JSON for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -173,7 +185,11 @@ impl Replay {
     async fn on(&self, session: &Session) -> Result<(String, bool), Failure> {
         let paint = Paint::of(&io::stdout());
         let (mut text, mut diverged) = (String::new(), false);
-        for query in &self.queries {
+        let queries = match self.queries.as_slice() {
+            [] => vec![given_or_latest(session, None).await?],
+            queries => queries.to_vec(),
+        };
+        for query in &queries {
             let answer: Value = session
                 .ask("agent.replay", json!({ "query_id": query }))
                 .await?;
@@ -200,7 +216,7 @@ fn told(replayed: &Replayed, paint: Paint) -> String {
     match divergence {
         None => format!(
             "{id}  {} {replayed} of {recorded} requests\n",
-            paint.good("the same")
+            paint.good("identical:")
         ),
         Some(Divergence { turn, what }) => format!(
             "{id}  {} in turn {turn} of {recorded}: {}\n",
@@ -208,6 +224,24 @@ fn told(replayed: &Replayed, paint: Paint) -> String {
             one_line(what)
         ),
     }
+}
+
+/// The query that was named, or the latest one of the project.
+async fn given_or_latest(session: &Session, given: Option<String>) -> Result<String, Failure> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    let none = || {
+        Failure::usage("this project has no queries yet")
+            .hint("ask a question first: dodona ask \"What is this project about?\"")
+    };
+    // Conversations are listed by their last activity.
+    let contexts: Value = session.ask("agent.contexts", json!({})).await?;
+    let context = contexts["contexts"][0]["id"].as_str().ok_or_else(none)?;
+    let params = json!({ "context_id": context, "limit": 1 });
+    let queries: Value = session.ask("agent.queries", params).await?;
+    let query = queries["queries"][0]["id"].as_str().ok_or_else(none)?;
+    Ok(query.to_owned())
 }
 
 /// What is known of a query, and its answer as it was told.

@@ -11,6 +11,8 @@ use super::trace::{Traced, sum};
 use crate::cli::search;
 use crate::layout;
 use crate::paint::{Paint, harmless, one_line};
+use crate::quantity;
+use crate::table::{self, Cell, Look, Table};
 
 #[derive(Deserialize)]
 pub(super) struct Listed {
@@ -37,27 +39,26 @@ impl Info {
     }
 }
 
-/// A line for each question.
 pub(super) fn list(listed: &Listed, paint: Paint) -> String {
     if listed.queries.is_empty() {
-        return "no questions; `dodona ask` asks one\n".to_owned();
+        return "no queries; `dodona ask` starts one\n".to_owned();
     }
     let width = layout::width(&io::stdout());
-    let mut text = String::new();
+    let mut table = Table::new(&["ID", "STATUS", "TURNS", "STARTED", "QUESTION"]).align_right(&[2]);
     for info in &listed.queries {
-        let time = info.started_at.strftime("%Y-%m-%d %H:%M");
-        let before = format!(
-            "{}  {:11}  {:>2} turns  {time}  ",
-            layout::short_id(&info.id),
-            info.state,
-            info.turns
-        );
-        let question = one_line(&info.question);
-        let question = layout::cut(&question, before.chars().count(), width);
-        let (id, rest) = before.split_at(8.min(before.len()));
-        let _ = writeln!(text, "{}{rest}{question}", paint.dim(id));
+        let look = match info.state.as_str() {
+            "complete" | "running" => Look::Plain,
+            _ => Look::Warning,
+        };
+        table.row([
+            table::dim(layout::short_id(&info.id)),
+            Cell::new(&info.state, look),
+            info.turns.to_string().into(),
+            quantity::show_moment(info.started_at, width).into(),
+            info.question.as_str().into(),
+        ]);
     }
-    text
+    table.render(paint, width)
 }
 
 /// One question, its answer with what that cites, and what it took.

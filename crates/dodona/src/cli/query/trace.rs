@@ -157,7 +157,7 @@ fn turn_line(turn: &Turn, start: Timestamp, paint: Paint) -> String {
     let said = layout::cut(&one_line(&turn.text), 0, Some(LONGEST / 2));
     let tools = (turn.tokens_saved > 0).then(|| {
         let (told, known, saved) = (turn.tools_told, turn.tools_known, turn.tokens_saved);
-        format!(" · told of {told} of {known} tools, {saved} tokens saved")
+        format!(" · {told} of {known} tools offered, {saved} tokens saved")
     });
     format!(
         "{}  {:>7}  {} messages · {} read, {} written{}{}  {said}\n",

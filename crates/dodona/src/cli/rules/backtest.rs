@@ -22,14 +22,14 @@ Examples:
   dodona rules backtest --since 30d --rules draft.toml    with this rule added or changed
   dodona rules backtest --rules .dodona/rules --json";
 
-/// Ask rules again about everything that the journal has, and tell what would have fired
+/// Run rules over the recorded history and report which would have fired
 ///
 /// Oldest first, with the state that the rules set themselves and with their limits. Nothing is
 /// changed, told to a model or emitted. What the journal does not have is marked, not made up.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Backtest {
-    /// Only the last so long, such as `30d`
+    /// Only this period, such as `30d`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     since: Option<Duration>,
 
@@ -38,11 +38,11 @@ pub(super) struct Backtest {
     #[arg(long, value_name = "FILE|DIR")]
     rules: Vec<PathBuf>,
 
-    /// How many firings of each rule to show in full
+    /// Number of firings to show in full for each rule
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
     examples: u32,
 
-    /// Show rules too that would not have fired
+    /// Include rules that would not have fired
     #[arg(long)]
     all: bool,
 

@@ -20,29 +20,29 @@ Examples:
   dodona rules explain large-result-hint --query 8f2c    in one query
   dodona rules explain large-result-hint --tree          every term with its value";
 
-/// Tell why a rule fired, or why not
+/// Explain why a rule fired or did not fire
 ///
 /// The rule is asked again, as its file is now, about what the journal has, with state and limits as
 /// they were then.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Explain {
-    /// Which one: its id, or `plugin/id`
+    /// The rule: its id, or `plugin/id`
     rule: String,
 
-    /// The last time that it was asked, or the last so many
+    /// The last N evaluations [default: 1]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     last: Option<u32>,
 
-    /// One event, by its id
+    /// The evaluation for one event, by its id
     #[arg(long, value_name = "ID", conflicts_with_all = ["last", "query"])]
     event: Option<String>,
 
-    /// One query, by its id, or the beginning or the end of it
+    /// Evaluations in one query, by its id or the beginning or end of it
     #[arg(long, value_name = "ID")]
     query: Option<String>,
 
-    /// Every term of the condition with its value
+    /// Show the value of every term of the condition
     #[arg(long)]
     tree: bool,
 

@@ -32,7 +32,7 @@ pub(super) fn named(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return match path.exists() {
             true => Ok(vec![path.to_owned()]),
             false => {
-                let message = format!("there is no file `{}`", path.display());
+                let message = format!("no such file: `{}`", path.display());
                 Err(Failure::usage(message).hint("`dodona rules list` names the rules in use"))
             }
         };

@@ -1,12 +1,15 @@
 //! `dodona rules list`.
 
 use std::fmt::Write as _;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{near, short};
-use crate::paint::{Paint, one_line};
+use crate::layout;
+use crate::paint::Paint;
+use crate::table::{self, Cell, Look, Table};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Listed {
@@ -14,53 +17,60 @@ pub(super) struct Listed {
     broken: usize,
 }
 
-/// A line for each rule, the columns aligned.
+/// The rules in the order in which they are evaluated, and how many files are broken.
 pub(super) fn table(listed: &Listed, paint: Paint) -> String {
     let field = |rule: &Value, key: &str| rule[key].as_str().unwrap_or_default().to_owned();
-    let wide = |key: &str| {
-        let lengths = listed
-            .rules
-            .iter()
-            .map(|rule| short(&field(rule, key)).len());
-        lengths.max().unwrap_or(0)
-    };
-    let (names, triggers) = (wide("rule"), wide("trigger"));
-    let mut text = String::new();
+    let header = [
+        "RULE",
+        "TRIGGER",
+        "PRIORITY",
+        "STATE",
+        "FIRED",
+        "DESCRIPTION",
+    ];
+    let mut table = Table::new(&header).align_right(&[2]);
     for rule in &listed.rules {
-        let name = field(rule, "rule");
-        let state = format!("{:4}", state(rule));
-        let state = match rule["enabled"] == true {
-            true => paint.good(state).to_string(),
-            false => paint.dim(state).to_string(),
+        let look = match rule["enabled"] == true {
+            true => Look::Good,
+            false => Look::Dim,
         };
-        let note = match (rule["inactive"].as_str(), rule["outdated"] == true) {
-            (Some(why), _) => format!("inactive: {}  ", why.replace('_', " ")),
-            (None, true) => {
-                "its file has an error; the last valid version is in force  ".to_owned()
+        let (state, about) = match (rule["inactive"].as_str(), rule["outdated"] == true) {
+            (Some(why), _) => {
+                let why = format!("inactive: {}", why.replace('_', " "));
+                (Cell::new("inactive", Look::Bad), Cell::new(why, Look::Bad))
             }
-            (None, false) => String::new(),
+            (None, true) => (
+                Cell::new(state(rule), look),
+                Cell::new(
+                    "its file has an error; the last valid version is in force",
+                    Look::Bad,
+                ),
+            ),
+            (None, false) => (
+                Cell::new(state(rule), look),
+                table::dim(field(rule, "description")),
+            ),
         };
-        let line = format!(
-            "{:names$}  {:triggers$}  {:4}  {state}  {}  {}{}",
-            short(&name),
-            field(rule, "trigger"),
-            rule["priority"].to_string(),
-            alive(&rule["liveness"]),
-            paint.bad(note),
-            paint.dim(one_line(&field(rule, "description"))),
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
+        table.row([
+            table::bold(short(&field(rule, "rule"))),
+            field(rule, "trigger").into(),
+            rule["priority"].to_string().into(),
+            state,
+            alive(&rule["liveness"]).into(),
+            about,
+        ]);
     }
+    let mut text = match listed.rules.is_empty() {
+        true => "no rules\n".to_owned(),
+        false => table.render(paint, layout::width(&io::stdout())),
+    };
     if listed.broken > 0 {
         let check = paint.code("dodona rules check");
         let files = match listed.broken {
-            1 => "1 file is broken".to_owned(),
-            many => format!("{many} files are broken"),
+            1 => "1 file has errors".to_owned(),
+            many => format!("{many} files have errors"),
         };
-        let _ = writeln!(text, "{}: {check} says how", paint.bad(files));
-    }
-    if text.is_empty() {
-        text = "there are no rules\n".to_owned();
+        let _ = writeln!(text, "{}; run {check} to see them", paint.bad(files));
     }
     text
 }
@@ -73,20 +83,19 @@ fn state(rule: &Value) -> &'static str {
     }
 }
 
-/// How often it was asked and fired, in a few words.
+/// How often a rule fired of how many evaluations.
 pub(super) fn alive(liveness: &Value) -> String {
     let count = |key: &str| liveness[key].as_u64().unwrap_or(0);
-    let asked = count("evaluated");
-    let mut words = match asked {
-        0 => "never asked".to_owned(),
-        _ => format!("fired {} of {asked}", count("fired")),
+    let mut words = match count("evaluated") {
+        0 => "not evaluated yet".to_owned(),
+        evaluated => format!("{} of {evaluated}", count("fired")),
     };
     for what in ["failed", "dropped"] {
         if count(what) > 0 {
             let _ = write!(words, ", {what} {}", count(what));
         }
     }
-    format!("{words:18}")
+    words
 }
 
 /// Counts in queries and outside of them; nothing where there are none outside.
@@ -96,8 +105,8 @@ pub(super) fn apart(liveness: &Value) -> Option<String> {
     is_any.then(|| {
         format!(
             "in queries: {} · outside of queries: {}",
-            alive(&liveness["in_query"]).trim_end(),
-            alive(outside).trim_end()
+            alive(&liveness["in_query"]),
+            alive(outside)
         )
     })
 }

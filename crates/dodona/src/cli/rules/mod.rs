@@ -36,7 +36,7 @@ Examples:
   dodona rules disable large-result-hint                not for me
   dodona rules doctor                                   which rules never ran, or never can?";
 
-/// Write, check, try out, explain and switch rules
+/// Create, check, test, explain, backtest and toggle rules
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Rules {
@@ -46,22 +46,22 @@ pub(crate) struct Rules {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the rules that are in use here, in the order in which they are asked
+    /// List rules in the order of evaluation
     List {
-        /// Only those of this trigger
+        /// Only rules with this trigger
         #[arg(long, value_name = "TRIGGER", value_parser = RULE_TRIGGERS)]
         trigger: Option<String>,
         #[command(flatten)]
         form: Form,
     },
-    /// Show everything about a rule
+    /// Show a rule in full
     Show {
-        /// Which one: its id, or `plugin/id`
+        /// The rule: its id, or `plugin/id`
         rule: String,
         #[command(flatten)]
         form: Form,
     },
-    /// Tell everything that is wrong with rules, with file, line and column
+    /// Validate rules and report every problem with file, line and column
     Check {
         /// Files, or directories with files, to check instead of the rules in use
         #[arg(value_name = "FILE|DIR")]
@@ -69,48 +69,48 @@ enum Command {
         #[command(flatten)]
         form: Form,
     },
-    /// Run the tests that rules bring with them
+    /// Run the tests in rule files
     Test {
-        /// A rule by id, or a file, or a directory with files; all rules in use without it
+        /// A rule id, a file, or a directory with files [default: all rules in use]
         #[arg(value_name = "RULE|FILE|DIR")]
         what: Option<String>,
         #[command(flatten)]
         form: Form,
     },
-    /// Tell why a rule fired, or why not
+    /// Explain why a rule fired or did not fire
     Explain(explain::Explain),
-    /// Ask rules again about everything that the journal has, and tell what would have fired
+    /// Run rules over the recorded history and report which would have fired
     Backtest(backtest::Backtest),
-    /// Switch a rule on again
+    /// Enable a rule
     Enable {
-        /// Which one: its id, or `plugin/id`
+        /// The rule: its id, or `plugin/id`
         rule: String,
         #[command(flatten)]
         form: Form,
     },
-    /// Switch a rule off for you, at once and until you say otherwise
+    /// Disable a rule for yourself; it takes effect at once
     Disable {
-        /// Which one: its id, or `plugin/id`
+        /// The rule: its id, or `plugin/id`
         rule: String,
         #[command(flatten)]
         form: Form,
     },
-    /// List what rules did, the latest last
+    /// List firings and failures of rules, latest last
     Log {
-        /// Only this one: its id, or `plugin/id`
+        /// Only this rule: its id, or `plugin/id`
         rule: Option<String>,
-        /// Only those that failed
+        /// Only failures
         #[arg(long)]
         failed: bool,
-        /// How many at most
+        /// Maximum number of results
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
         #[command(flatten)]
         form: Form,
     },
-    /// Name rules that are broken, never ran, can never fire, or fail
+    /// List rules that are broken, were never evaluated, can never fire, or fail
     Doctor(Form),
-    /// Make a file with a rule to start from, with comments and a test
+    /// Create a rule file with comments and a test
     New(new::New),
     /// Print the JSON Schema of a rule's file, for editors
     Schema(Form),

@@ -21,18 +21,18 @@ Examples:
   dodona rules new no-main-writes --trigger on_tool_call
   dodona rules new be-brief --user                          for all projects";
 
-/// Make a file with a rule to start from, with comments and a test
+/// Create a rule file with comments and a test
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct New {
-    /// Its id: kebab-case, also the name of the file
+    /// The id in kebab-case, also the name of the file
     id: String,
 
-    /// When it is asked
+    /// The trigger
     #[arg(long, value_name = "TRIGGER", default_value = "on_turn_start", value_parser = RULE_TRIGGERS)]
     trigger: String,
 
-    /// Among your own rules, for all projects, and not in the project's
+    /// Create it among your own rules, which apply to all projects
     #[arg(long)]
     user: bool,
 
@@ -44,7 +44,7 @@ impl New {
     pub(super) async fn run(self, shell: &Shell) -> Result<(), Failure> {
         let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if self.id.is_empty() || !self.id.chars().all(kebab) {
-            let message = format!("`{}` is no id of a rule", self.id);
+            let message = format!("invalid rule id `{}`", self.id);
             return Err(
                 Failure::usage(message).hint("use a-z, 0-9 and `-`, as in `no-main-writes`")
             );
@@ -65,7 +65,7 @@ impl New {
             let test = paint.code(format!("dodona rules test {}", self.id));
             let backtest = paint.code("dodona rules backtest");
             format!(
-                "made {}\n  {test}   do its tests pass?\n  {backtest}   what would it have done?\n",
+                "created {}\n  {test}   run its tests\n  {backtest}   see what it would have done\n",
                 near(&shown)
             )
         });
@@ -80,7 +80,7 @@ impl New {
         }
         let root = project::root(shell.project.as_deref())?;
         let root = root.ok_or_else(|| {
-            Failure::usage("there is no project here")
+            Failure::usage("no project found here")
                 .hint("run `dodona init`, or write a rule of your own with `--user`")
         })?;
         Ok(root.join(".dodona/rules"))
@@ -89,7 +89,7 @@ impl New {
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        let message = format!("could not make `{}`: {error}", path.display());
+        let message = format!("could not create `{}`: {error}", path.display());
         Failure::new(ExitKind::Storage, message)
     };
     if let Some(directory) = path.parent() {
@@ -98,7 +98,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = file.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            let message = format!("`{}` is there already", path.display());
+            let message = format!("`{}` already exists", path.display());
             Failure::usage(message).hint("choose another id, or remove it")
         }
         _ => failed(error),

@@ -44,10 +44,10 @@ pub(super) fn words(rule: &Value, paint: Paint) -> String {
 
 fn state(rule: &Value) -> &'static str {
     match (rule["core"] == true, rule["enabled"] == true) {
-        (true, _) => "on; a core rule, nobody switches it off",
+        (true, _) => "on; a core rule, which cannot be disabled",
         (false, true) => "on",
         (false, false) if rule["switched_off"] == true => "off: you switched it off",
-        (false, false) => "off: its file says so",
+        (false, false) => "off: disabled in its file",
     }
 }
 
