@@ -57,9 +57,9 @@ mod tests {
 
     #[test]
     fn says_where_it_is_and_which_model_answers() {
-        let text = overview(Some(Path::new("/work/shop")), "claude", Paint::plain());
+        let text = overview(Some(Path::new("/srv/shop")), "claude", Paint::plain());
         assert!(
-            text.contains("project  /work/shop\nmodel    claude\n"),
+            text.contains("project  /srv/shop\nmodel    claude\n"),
             "{text}"
         );
         let offline = overview(None, "offline", Paint::plain());
