@@ -1,7 +1,6 @@
 //! A model that takes over when another cannot answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_stream::stream;
 use futures_util::stream::{BoxStream, StreamExt};
@@ -11,8 +10,8 @@ use crate::model::{Model, ModelEvent, ModelRequest};
 use crate::price::Price;
 use crate::tokens::TokenCounter;
 
-/// Asks one model, and another one if the first is unavailable and has said nothing. A wrong key
-/// or a request that is refused is told instead: another model would hide it.
+/// Asks one model, and another one if the first is unavailable before its answer has begun. A wrong
+/// key or a refused request is an error: a fallback would hide it.
 pub(crate) struct WithFallback {
     pub(crate) first: Arc<dyn Model>,
     pub(crate) second: Arc<dyn Model>,
@@ -27,14 +26,12 @@ impl Model for WithFallback {
         let mut events = self.first.stream(request.clone());
         let second = Arc::clone(&self.second);
         let events = stream! {
-            let (mut has_begun, mut attempt) = (false, 1);
+            let mut has_begun = false;
             while let Some(event) = events.next().await {
                 match event {
                     Err(error) if error.is_passing() && !has_begun => {
                         drop(events);
-                        yield Ok(ModelEvent::Retrying {
-                            attempt: attempt + 1,
-                            after: Duration::ZERO,
+                        yield Ok(ModelEvent::FallingBack {
                             reason: error.to_string(),
                             model: second.name().to_owned(),
                         });
@@ -44,7 +41,7 @@ impl Model for WithFallback {
                         }
                         return;
                     }
-                    Ok(ModelEvent::Retrying { attempt: tried, .. }) => attempt = tried,
+                    Ok(ModelEvent::Retrying { .. }) => {}
                     Ok(_) => has_begun = true,
                     Err(_) => {}
                 }

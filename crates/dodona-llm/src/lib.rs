@@ -55,6 +55,7 @@ mod openai;
 mod price;
 mod recorded;
 mod remote;
+mod responses;
 mod retry;
 mod scripted;
 mod sse;

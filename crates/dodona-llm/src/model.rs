@@ -35,6 +35,9 @@ pub struct ModelOptions {
     pub temperature: Option<f32>,
     /// How long it thinks first, where it can.
     pub reasoning: Option<ReasoningEffort>,
+    /// Whether the model must answer without calling tools.
+    #[serde(default)]
+    pub without_tools: bool,
 }
 
 /// How long a model thinks before it answers.
@@ -74,16 +77,26 @@ pub enum ModelEvent {
     Opaque(Value),
     /// What the answer took; at most once, and also before an error where it is known.
     Usage(Usage),
-    /// Nothing has been said yet, and the request is sent again.
+    /// The request failed before the answer began, and is sent again.
     Retrying {
-        /// Which try comes next, from 2.
+        /// The number of the next attempt, from 2.
         attempt: u32,
-        /// How long it waits before.
+        /// The largest number of attempts.
+        attempts: u32,
+        /// The wait before it.
         after: Duration,
-        /// What went wrong.
+        /// Why the last attempt failed.
         reason: String,
-        /// Which model is asked then: another one, if the fallback takes over.
+        /// The model that is asked.
         model: String,
+    },
+    /// The model is unavailable, and its fallback answers. Usage and cost from here on are those of
+    /// the fallback.
+    FallingBack {
+        /// The model that answers.
+        model: String,
+        /// Why the first one is unavailable.
+        reason: String,
     },
     /// The answer is complete; always last, and never before an error.
     Finished(Finish),

@@ -86,8 +86,9 @@ impl Model for Remote {
                     yield Err(failure.into_error());
                     return;
                 };
-                let (attempt, reason, model) = (tries.number(), failure.reason(), name.clone());
-                yield Ok(ModelEvent::Retrying { attempt, after, reason, model });
+                let (attempt, attempts) = (tries.number(), way.retry.retries + 1);
+                let (reason, model) = (failure.reason(), name.clone());
+                yield Ok(ModelEvent::Retrying { attempt, attempts, after, reason, model });
                 tokio::time::sleep(after).await;
             }
         };
@@ -175,8 +176,14 @@ impl<'a> Reading<'a> {
     async fn read(&mut self, body: &Bytes) -> Result<(), Failure> {
         let (way, first) = (self.way, self.started + self.way.patience.first);
         let Some(response) = &mut self.response else {
-            let response = in_time(first, way, open(way, body.clone())).await?;
-            self.response = Some(response);
+            match in_time(first, way, open(way, body.clone())).await? {
+                Opened::Stream(response) => self.response = Some(response),
+                Opened::Whole(events) => {
+                    if let Err(failure) = self.take_whole(&events) {
+                        self.end = Some(Err(failure));
+                    }
+                }
+            }
             return Ok(());
         };
         let chunk = match self.has_begun {
@@ -226,6 +233,23 @@ impl<'a> Reading<'a> {
         parsed.map_err(garbled)
     }
 
+    /// Takes a complete answer.
+    fn take_whole(&mut self, events: &[Value]) -> Result<(), Failure> {
+        for event in events {
+            let data = event
+                .as_str()
+                .map_or_else(|| event.to_string(), str::to_owned);
+            let mut out = Vec::new();
+            let progress = self.answer.take(&data, &mut out);
+            self.ready.extend(out);
+            if let Progress::Complete(finish) = progress? {
+                self.complete(finish);
+                return Ok(());
+            }
+        }
+        self.take_end()
+    }
+
     fn take_end(&mut self) -> Result<(), Failure> {
         let mut out = Vec::new();
         let finish = self.answer.cut_short(&mut out)?;
@@ -252,22 +276,38 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// An answer that has begun.
+enum Opened {
+    Stream(Response),
+    /// The events of an answer that a server sent whole, although a stream was requested.
+    Whole(Vec<Value>),
+}
+
 /// Sends the request, and waits until the answer begins.
-async fn open(way: &Way, body: Bytes) -> Result<Response, Failure> {
+async fn open(way: &Way, body: Bytes) -> Result<Opened, Failure> {
     let response = way.link.post(way.wire.path(), body).await?;
     let kind = response.headers().get(CONTENT_TYPE);
-    let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-    if !is_json {
-        return Ok(response);
+    let is_kind = |wanted: &[u8]| kind.is_some_and(|kind| kind.as_bytes().starts_with(wanted));
+    if is_kind(b"text/html") {
+        let host = way.link.host();
+        return Err(Failure::Final(ModelError::Settings {
+            reason: format!("`{host}` sent an HTML page instead of an answer"),
+            hint: "check that `base_url` is the address of the API, such as `https://host/v1`"
+                .to_owned(),
+        }));
+    }
+    if !is_kind(b"application/json") {
+        return Ok(Opened::Stream(response));
     }
     let body = web::body(response, way.answer_bytes).await?;
     let value: Value = serde_json::from_slice(&body).map_err(garbled)?;
-    match value.get("error") {
-        Some(error) => Err(Failure::of_event(error, way.link.host())),
-        None => Err(Failure::Final(ModelError::Settings {
-            reason: format!("`{}` does not stream its answers", way.link.host()),
-            hint: "does `base_url` point to a server that speaks this provider's protocol?"
-                .to_owned(),
+    let error = value.get("error").filter(|error| !error.is_null());
+    match (error, way.wire.events_of(&value)) {
+        (Some(error), _) => Err(Failure::of_event(error, way.link.host())),
+        (None, Some(events)) => Ok(Opened::Whole(events)),
+        (None, None) => Err(Failure::Final(ModelError::Settings {
+            reason: format!("`{}` sent JSON that is not an answer", way.link.host()),
+            hint: "check that `base_url` and `provider` belong to the same API".to_owned(),
         })),
     }
 }

@@ -1,6 +1,7 @@
 //! What differs from one provider's protocol to another.
 
 use dodona_proto::Usage;
+use serde_json::Value;
 
 use crate::http::Failure;
 use crate::model::{Finish, ModelEvent, ModelOptions, ModelRequest};
@@ -16,6 +17,10 @@ pub(crate) trait Wire: Send + Sync {
 
     /// Reads one answer.
     fn answer(&self) -> Box<dyn Answer>;
+
+    /// The events of a complete answer that a server sent as one JSON object although a stream was
+    /// requested. `None` if the object is not an answer of this protocol.
+    fn events_of(&self, whole: &Value) -> Option<Vec<Value>>;
 }
 
 /// One answer, as it arrives.
@@ -56,5 +61,6 @@ pub(crate) fn options(asked: &ModelOptions, configured: &ModelOptions) -> ModelO
         max_output_tokens: asked.max_output_tokens.or(configured.max_output_tokens),
         temperature: asked.temperature.or(configured.temperature),
         reasoning: asked.reasoning.or(configured.reasoning),
+        without_tools: asked.without_tools,
     }
 }

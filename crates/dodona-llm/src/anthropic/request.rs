@@ -33,6 +33,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<Value>,
@@ -122,6 +124,9 @@ pub(super) fn body(wire: &Messages, request: &ModelRequest) -> Vec<u8> {
         cache_control: EPHEMERAL,
         stream: true,
         temperature: options.temperature,
+        // The tools stay in the request: the API requires them as long as messages contain calls.
+        tool_choice: (options.without_tools && !request.tools.is_empty())
+            .then(|| json!({ "type": "none" })),
         thinking,
         output_config,
     };

@@ -69,7 +69,7 @@ impl LinkSettings<'_> {
                 headers.insert("anthropic-version", version);
                 KeyHeader::XApiKey
             }
-            Some(Dialect::ChatCompletions) | None => KeyHeader::Bearer,
+            Some(Dialect::ChatCompletions | Dialect::Responses) | None => KeyHeader::Bearer,
         };
         Ok(Link {
             endpoint: Endpoint::new(self.address()?, headers, self.connect_timeout),

@@ -18,6 +18,7 @@ use crate::model::{Model, ModelOptions, ReasoningEffort};
 use crate::openai::{CacheField, ChatCompletions, LimitField};
 use crate::price::Price;
 use crate::remote::{Patience, Remote, Way};
+use crate::responses::Responses;
 use crate::retry::Retry;
 use crate::tokens::TokenCounter;
 use crate::wire::Wire;
@@ -230,12 +231,18 @@ impl ModelConfig {
             max_output_tokens: self.max_output_tokens,
             temperature: self.temperature,
             reasoning: self.reasoning,
+            without_tools: false,
         };
         match dialect {
             Dialect::Messages => Box::new(Messages {
                 model,
                 options,
                 reasoning_budget: self.reasoning_budget,
+                host,
+            }),
+            Dialect::Responses => Box::new(Responses {
+                model,
+                options,
                 host,
             }),
             Dialect::ChatCompletions => Box::new(ChatCompletions {

@@ -12,6 +12,9 @@ pub enum Provider {
     OpenRouter,
     /// OpenAI, or a server that is compatible with its chat completions.
     OpenAi,
+    /// OpenAI, or a compatible server, with the Responses protocol.
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
     /// Anthropic, or a server that is compatible with its messages.
     Anthropic,
     /// Ollama on this machine.
@@ -28,6 +31,7 @@ pub enum Provider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     ChatCompletions,
+    Responses,
     Messages,
 }
 
@@ -42,9 +46,10 @@ struct Preset {
 
 impl Provider {
     /// All of them, in the order of the reference.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::OpenRouter,
         Self::OpenAi,
+        Self::OpenAiResponses,
         Self::Anthropic,
         Self::Ollama,
         Self::LlamaCpp,
@@ -53,7 +58,7 @@ impl Provider {
     ];
 
     fn preset(self) -> Preset {
-        use Dialect::{ChatCompletions, Messages};
+        use Dialect::{ChatCompletions, Messages, Responses};
         let row = |name, dialect, base_url, key_env| Preset {
             name,
             dialect,
@@ -71,6 +76,12 @@ impl Provider {
             Self::OpenAi => row(
                 "openai",
                 chat,
+                "https://api.openai.com/v1",
+                Some("OPENAI_API_KEY"),
+            ),
+            Self::OpenAiResponses => row(
+                "openai-responses",
+                Some(Responses),
                 "https://api.openai.com/v1",
                 Some("OPENAI_API_KEY"),
             ),

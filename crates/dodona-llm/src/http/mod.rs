@@ -79,9 +79,13 @@ impl Endpoint {
             None => Ok(response),
             Some(encoding) if encoding == "identity" => Ok(response),
             // It was not asked for, and unpacking it could fill the memory.
-            Some(_) => Err(Failure::Final(ModelError::Settings {
-                reason: format!("`{host}` sends compressed answers, unasked"),
-                hint: "is there a proxy in between that can be told not to?".to_owned(),
+            Some(encoding) => Err(Failure::Final(ModelError::Settings {
+                reason: format!(
+                    "`{host}` sent a compressed answer (`{}`), which was not requested",
+                    encoding.to_str().unwrap_or("unknown")
+                ),
+                hint: "configure the server, or the proxy before it, to send answers uncompressed"
+                    .to_owned(),
             })),
         }
     }

@@ -12,7 +12,7 @@ use crate::model::{Finish, ModelEvent};
 use crate::wire::{Answer, Progress, garbled, truncated};
 
 /// What ends the stream.
-const DONE: &str = "[DONE]";
+pub(super) const DONE: &str = "[DONE]";
 
 /// One answer, as far as it has come.
 pub(super) struct Completion {

@@ -5,6 +5,8 @@ mod reasoning;
 mod request;
 mod tool_calls;
 
+use serde_json::{Value, json};
+
 use crate::model::{ModelOptions, ModelRequest};
 use crate::wire::{Answer, Wire};
 
@@ -43,5 +45,27 @@ impl Wire for ChatCompletions {
 
     fn answer(&self) -> Box<dyn Answer> {
         Box::new(answer::Completion::new(&self.model, &self.host))
+    }
+
+    fn events_of(&self, whole: &Value) -> Option<Vec<Value>> {
+        let choices = whole.get("choices")?.as_array()?;
+        if choices.is_empty() {
+            return None;
+        }
+        let chunks = choices.iter().map(|choice| {
+            let mut delta = choice["message"].clone();
+            let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
+            for (index, call) in calls.into_iter().flatten().enumerate() {
+                call["index"] = json!(index);
+            }
+            json!({
+                "index": choice["index"],
+                "delta": delta,
+                "finish_reason": choice["finish_reason"],
+            })
+        });
+        let chunks: Vec<Value> = chunks.collect();
+        let chunk = json!({ "id": whole["id"], "choices": chunks, "usage": whole["usage"] });
+        Some(vec![chunk, json!(answer::DONE)])
     }
 }

@@ -88,7 +88,11 @@ pub(super) fn body(wire: &ChatCompletions, request: &ModelRequest) -> Vec<u8> {
     };
     let body = Body {
         model: &wire.model,
-        tools: request.tools.iter().map(tool).collect(),
+        // Left out, because not every compatible server knows `tool_choice`.
+        tools: match options.without_tools {
+            true => Vec::new(),
+            false => request.tools.iter().map(tool).collect(),
+        },
         messages: messages(wire, request),
         stream: true,
         stream_options: json!({ "include_usage": true }),

@@ -438,12 +438,16 @@ async fn answers_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_is_told_apart() {
+async fn json_that_is_not_an_answer_is_refused() {
     for provider in BOTH {
         let server = ModelServer::start().await;
         server.reply(Reply::status(200).json(&json!({ "choices": [] })));
         let said = ask(&*model(&server, provider), question("?")).await;
-        assert!(error(&said).to_string().contains("does not stream"));
+        assert!(
+            error(&said)
+                .to_string()
+                .contains("JSON that is not an answer")
+        );
         server
             .reply(Reply::status(200).json(&json!({ "error": { "code": 401, "message": "no" } })));
         let said = ask(&*model(&server, provider), question("?")).await;

@@ -7,6 +7,7 @@ mod fallback;
 mod faults;
 mod peers;
 mod requests;
+mod responses;
 mod rig;
 mod secrets;
 mod settings;

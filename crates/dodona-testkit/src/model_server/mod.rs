@@ -20,6 +20,7 @@ mod gate;
 mod messages;
 mod play;
 mod reply;
+mod responses;
 mod strict;
 
 use std::collections::VecDeque;
@@ -78,6 +79,7 @@ impl SeenRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Chat,
+    Responses,
     Messages,
 }
 
@@ -284,6 +286,7 @@ impl Inner {
         }
         let dialect = match seen.path.as_str() {
             "/v1/chat/completions" => Dialect::Chat,
+            "/v1/responses" => Dialect::Responses,
             "/v1/messages" => Dialect::Messages,
             "/v1/models" if state.replies.is_empty() => {
                 return Decided::Json(StatusCode::OK, state.list());
@@ -297,7 +300,7 @@ impl Inner {
                 return Decided::Json(StatusCode::NOT_FOUND, error);
             }
         };
-        let is_conversation = seen.body.get("messages").is_some();
+        let is_conversation = seen.body.get("messages").is_some() || dialect == Dialect::Responses;
         if state.strictness == Strictness::Strict && is_conversation {
             let checked = strict::check(dialect, seen);
             if let Err(message) = checked {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::chat::Chat;
 use super::messages::Messages;
 use super::reply::{Reply, ReplyBody, Step};
+use super::responses::Responses;
 use super::{Dialect, Inner};
 
 /// Steps as the events of a protocol.
@@ -42,6 +43,7 @@ pub(super) async fn play(
         ReplyBody::Stream(steps) => {
             let render: Box<dyn Render> = match dialect {
                 Dialect::Chat => Box::new(Chat::new(request)),
+                Dialect::Responses => Box::new(Responses::new(request)),
                 Dialect::Messages => Box::new(Messages::new(request, &steps)),
             };
             if !has_type {

@@ -9,12 +9,17 @@ use super::{Dialect, SeenRequest};
 type Checked = Result<(), String>;
 
 pub(super) fn check(dialect: Dialect, seen: &SeenRequest) -> Checked {
+    if dialect == Dialect::Responses {
+        check_tools(dialect, &seen.body)?;
+        let items = seen.body["input"].as_array();
+        return responses(items.ok_or("`input` is not a list")?);
+    }
     let messages = seen.body["messages"]
         .as_array()
         .ok_or("`messages` is no list")?;
     check_tools(dialect, &seen.body)?;
     match dialect {
-        Dialect::Chat => chat(messages),
+        Dialect::Chat | Dialect::Responses => chat(messages),
         Dialect::Messages => {
             refuse(seen.header("anthropic-version").is_empty(), || {
                 "the header `anthropic-version` is missing".to_owned()
@@ -35,6 +40,7 @@ fn check_tools(dialect: Dialect, body: &Value) -> Checked {
     for tool in body["tools"].as_array().into_iter().flatten() {
         let (tool, schema) = match dialect {
             Dialect::Chat => (&tool["function"], "parameters"),
+            Dialect::Responses => (tool, "parameters"),
             Dialect::Messages => (tool, "input_schema"),
         };
         let name = tool["name"].as_str().unwrap_or_default();
@@ -88,6 +94,45 @@ fn chat(messages: &[Value]) -> Checked {
     let last = messages.last().map(|message| &message["role"]);
     refuse(
         !last.is_some_and(|role| role == "user" || role == "tool"),
+        || "there is nothing to answer".to_owned(),
+    )
+}
+
+/// Responses: every call has exactly one output before the next message.
+fn responses(items: &[Value]) -> Checked {
+    let mut open: BTreeSet<String> = BTreeSet::new();
+    for (at, item) in items.iter().enumerate() {
+        let wrong = |what: &str| Err(format!("input[{at}]: {what}"));
+        let id = item["call_id"].as_str().unwrap_or_default();
+        match item["type"].as_str().unwrap_or("message") {
+            "function_call" => {
+                let arguments = item["arguments"].as_str().unwrap_or_default();
+                let parsed: Result<Value, _> = serde_json::from_str(arguments);
+                if !parsed.is_ok_and(|value| value.is_object()) {
+                    return wrong("the arguments are not a JSON object");
+                }
+                if !is_plain(item["name"].as_str().unwrap_or_default()) {
+                    return wrong("the call has no name");
+                }
+                if id.is_empty() || !open.insert(id.to_owned()) {
+                    return wrong("the call id is empty or used twice");
+                }
+            }
+            "function_call_output" if !open.remove(id) => return wrong("no open call has this id"),
+            "function_call_output" if item["output"].is_string() => {}
+            "function_call_output" => return wrong("an output has no text"),
+            "reasoning" if item["encrypted_content"].is_string() => {}
+            "message" if !open.is_empty() => return wrong("calls have no output"),
+            "message" if is_text(&item["content"]) => {}
+            kind => return wrong(&format!("`{kind}` is empty or unknown")),
+        }
+    }
+    refuse(!open.is_empty(), || {
+        format!("the calls {open:?} have no output")
+    })?;
+    let last = items.last().map(|item| (&item["role"], &item["type"]));
+    refuse(
+        !last.is_some_and(|(role, kind)| role == "user" || kind == "function_call_output"),
         || "there is nothing to answer".to_owned(),
     )
 }
