@@ -109,7 +109,8 @@ impl Plugin for AgentPlugin {
 
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async move {
-            let conversations = Conversations::open(ctx.db.clone());
+            let conversations =
+                Conversations::open(ctx.db.clone()).with_history(Arc::clone(&ctx.history));
             let keeper = Keeper::new(
                 conversations.clone(),
                 Arc::clone(&ctx.system.event_bus),
@@ -163,16 +164,16 @@ impl Plugin for AgentPlugin {
 
 #[derive(Deserialize, JsonSchema)]
 struct SteerParams {
-    /// What to tell the model.
+    /// The message.
     #[schemars(length(min = 1, max = 65536))]
     message: String,
-    /// The conversation, by id or name; the default one without.
+    /// The conversation, by id or name. Default: the default conversation.
     context_id: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Steered {
-    /// The query that goes on with it.
+    /// The running query.
     query_id: QueryId,
 }
 
@@ -191,10 +192,16 @@ impl Agent {
         out: Emitter<AgentResponse>,
     ) -> Result<(), CallError> {
         let response = chat::answer(self, ctx, p).await?;
-        out.send_last(response).await
+        let limit = response.limit.clone();
+        out.send_last(response).await?;
+        match limit {
+            Some(limit) => Err(limit.into_error()),
+            None => Ok(()),
+        }
     }
 
-    /// Says something to the model while it works on a query: it sees it before its next step.
+    /// Send a message to the query that is running in a conversation. The model reads it with its
+    /// next request. Returns the id of the query.
     #[method(scope = "agent:chat", mutates)]
     async fn steer(&self, ctx: &CallCtx, p: SteerParams) -> Result<Steered, CallError> {
         let owner = Owner::of(ctx)?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dodona_plugin::{
     BoxFuture, CallCtx, CallInfo, Caller, ItemStream, Params, ScopeWork, ToolReply, ToolRequest,
+    ToolStart,
 };
 use dodona_proto::{
     CallError, CallSummary, DoneStatus, ErrorCode, HubStreamItem, ItemBody, MethodDescriptor,
@@ -56,6 +57,10 @@ pub(crate) struct CallState {
     notifications: Vec<PendingNotifications>,
     /// The end of a tool call was reported to hooks and to the bus.
     pub(crate) is_reported: bool,
+    /// Runs after the gates of a tool call have passed.
+    pub(crate) on_start: Option<ToolStart>,
+    /// How long the method of a tool call ran; `None` if it never started.
+    pub(crate) ran: Option<Duration>,
 }
 
 /// When readers get an item.
@@ -473,24 +478,31 @@ impl Caller for RunningCall {
             reader: None,
         };
         let checked = self.check_child(method, request.params, options);
+        let on_start = request.on_start;
         Box::pin(async move {
             let (child, checked) = match checked {
                 Ok(checked) => checked,
                 Err(error) => {
                     return ToolReply {
                         outcome: Err(error),
+                        has_run: false,
+                        duration: Duration::ZERO,
                         notifications: Vec::new(),
                         is_reported: false,
                     };
                 }
             };
+            child.state().on_start = on_start;
             let outcome = Dispatcher::dispatch(Arc::clone(&child), checked).await;
-            let (pending, is_reported) = {
+            let (pending, is_reported, ran) = {
                 let mut state = child.state();
-                (std::mem::take(&mut state.notifications), state.is_reported)
+                let pending = std::mem::take(&mut state.notifications);
+                (pending, state.is_reported, state.ran)
             };
             ToolReply {
                 outcome,
+                has_run: ran.is_some(),
+                duration: ran.unwrap_or_default(),
                 notifications: (pending.into_iter())
                     .flat_map(PendingNotifications::take)
                     .collect(),

@@ -64,6 +64,12 @@ impl CallDeadline {
         (state.pauses == 0).then_some(state.total)
     }
 
+    /// Length of all pauses until now, the current one included.
+    pub(crate) fn paused_so_far(&self) -> Duration {
+        let state = self.state();
+        state.total + state.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     fn pause(&self) {
         let mut state = self.state();
         state.pauses += 1;

@@ -1,7 +1,7 @@
 //! The journal's events, for plugins that read them again.
 
 use dodona_plugin::{BoxFuture, CallError, EventHistory};
-use dodona_proto::StreamId;
+use dodona_proto::{CallId, DoneStatus, StreamId};
 use dodona_store::journal::{
     EventFilter, InterruptedStream, Journal, Place, Recent, RecordedEvent,
 };
@@ -48,6 +48,10 @@ impl EventHistory for History {
 
     fn interrupted(&self) -> Vec<InterruptedStream> {
         self.journal.interrupted().to_vec()
+    }
+
+    fn call_status(&self, call: CallId) -> BoxFuture<'_, Result<Option<DoneStatus>, CallError>> {
+        Box::pin(async move { Ok(self.journal.call_status(call).await?) })
     }
 
     fn complete_interrupted<'a>(

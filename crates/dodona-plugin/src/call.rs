@@ -118,6 +118,34 @@ pub struct ToolRequest {
     pub timeout: Option<Duration>,
     /// How the query stands.
     pub snapshot: Option<Arc<QuerySnapshot>>,
+    /// Runs after the gates have passed and before the method starts.
+    pub on_start: Option<ToolStart>,
+}
+
+/// A callback that runs after the gates of a tool call have passed and before its method starts.
+/// It gets the id of the call. If it fails, the method does not run and the call fails with its
+/// error.
+#[derive(Clone)]
+pub struct ToolStart(Arc<dyn Fn(CallId) -> StartFuture + Send + Sync>);
+
+type StartFuture = BoxFuture<'static, Result<(), CallError>>;
+
+impl ToolStart {
+    /// Wraps a callback.
+    pub fn new(callback: impl Fn(CallId) -> StartFuture + Send + Sync + 'static) -> Self {
+        Self(Arc::new(callback))
+    }
+
+    /// Runs the callback. For the hub.
+    pub async fn run(&self, call: CallId) -> Result<(), CallError> {
+        (self.0)(call).await
+    }
+}
+
+impl fmt::Debug for ToolStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolStart")
+    }
 }
 
 /// What came of a tool call.
@@ -125,6 +153,10 @@ pub struct ToolRequest {
 pub struct ToolReply {
     /// The result.
     pub outcome: Result<Value, CallError>,
+    /// Whether the method ran. A call that its gates denied or answered did not.
+    pub has_run: bool,
+    /// How long the method ran, without the time of its gates and of pending approvals.
+    pub duration: Duration,
     /// What hooks want the agent to be told of it, and who wants that.
     pub notifications: Vec<(PluginName, Notification)>,
     /// Whether the hub has reported the end of the call to `POST_TOOL_EXECUTE` and to the bus. It

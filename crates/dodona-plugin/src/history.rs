@@ -1,6 +1,6 @@
 //! What happened before: the journal's events, read again.
 
-use dodona_proto::StreamId;
+use dodona_proto::{CallId, DoneStatus, StreamId};
 use dodona_store::journal::{EventFilter, InterruptedStream, Place, Recent, RecordedEvent};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -33,6 +33,12 @@ pub trait EventHistory: Send + Sync {
     /// failed and interrupted.
     fn interrupted(&self) -> Vec<InterruptedStream> {
         Vec::new()
+    }
+
+    /// How a call of a mutating method ended, according to the journal. A call that was running when
+    /// an earlier process ended has the status `failed`.
+    fn call_status(&self, _call: CallId) -> BoxFuture<'_, Result<Option<DoneStatus>, CallError>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// Completes one of them with the last item that it lacks. For a plugin that stores its results

@@ -77,6 +77,7 @@ pub use activation::{
 };
 pub use call::{
     CallCtx, CallInfo, Caller, ItemStream, Origin, Params, ScopeWork, ToolReply, ToolRequest,
+    ToolStart,
 };
 pub use capability::{Capabilities, Capability, CapabilityError};
 pub use dodona_hooks as hooks;

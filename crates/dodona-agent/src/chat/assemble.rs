@@ -25,7 +25,7 @@ use super::tools::Toolbox;
 use super::{QueryRun, addressee, history};
 use crate::agent::Agent;
 use crate::conversation::{
-    ContextId, KeyDecision, Owner, Query, QueryId, RecordedQuery, RecordedTurn,
+    ContextId, ExchangeOrigin, KeyDecision, Owner, Query, QueryId, RecordedQuery, RecordedTurn,
 };
 use crate::definition::Definition;
 use crate::prompt::{AgentVariable, Variables};
@@ -94,6 +94,7 @@ impl QueryRun<'_> {
     /// Makes what is the same in every request, and finds what earlier queries cited.
     pub(super) async fn prepare(&mut self) -> Result<(), QueryError> {
         let decisions = self.query.take_decisions();
+        self.append_remembered(0, &decisions).await?;
         let (agent, ctx, hooks) = (self.agent, self.ctx, &self.hooks);
         let asked = Asked {
             context: self.query.context(),
@@ -109,10 +110,36 @@ impl QueryRun<'_> {
         Ok(())
     }
 
+    /// Adds what is remembered in the conversation and is not shown in its window: what is new since
+    /// the last question, or everything after a compaction. It is appended and not part of the system
+    /// prompt, so that the beginning of every request stays the same.
+    pub(super) async fn append_remembered(
+        &mut self,
+        turn: u32,
+        decisions: &[KeyDecision],
+    ) -> Result<(), QueryError> {
+        // A model that quotes searches for the last message.
+        if decisions.is_empty() || self.model.quotes() {
+            return Ok(());
+        }
+        let window = self.query.window().await?;
+        if let Some(text) = remembered_text(decisions, &window) {
+            let origin = ExchangeOrigin::Remembered;
+            let appended = self.query.append_own(turn, origin, text).await?;
+            self.stored(&appended);
+        }
+        Ok(())
+    }
+
+    /// The same after a compaction, with what was remembered in the meantime.
+    pub(super) async fn append_remembered_again(&mut self, turn: u32) -> Result<(), QueryError> {
+        let decisions = decisions(self.agent, self.ctx, self.query.context()).await?;
+        self.append_remembered(turn, &decisions).await
+    }
+
     /// The request of a turn. The snapshot is exact from here on.
     pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, QueryError> {
-        let mut messages = self.query.window().await?;
-        preload::add(&mut messages, &self.question, self.preloaded.as_deref());
+        let messages = self.query.window().await?;
         self.keep_snapshot(turn, &messages);
         Ok(ModelRequest {
             system: self.basis.system.clone(),
@@ -228,6 +255,32 @@ pub(crate) fn messages_then(
 struct Asked<'a> {
     context: &'a ContextId,
     query: Option<&'a QueryId>,
+}
+
+/// How a message begins that has what was remembered.
+const REMEMBERED: &str = "Remembered in this conversation and still valid:";
+
+/// What is remembered and not shown in the window. `None` if everything is shown.
+fn remembered_text(decisions: &[KeyDecision], window: &[Message]) -> Option<String> {
+    let shown = window.iter().filter_map(|message| match message {
+        Message::User { content } if content.starts_with(REMEMBERED) => Some(content.as_str()),
+        _ => None,
+    });
+    let shown: Vec<&str> = shown.flat_map(str::lines).collect();
+    let mut lines = decisions.iter().map(|decision| line(&decision.text));
+    let missing: Vec<String> = lines
+        .by_ref()
+        .filter(|line| !shown.contains(&line.as_str()))
+        .collect();
+    (!missing.is_empty()).then(|| format!("{REMEMBERED}\n{}", missing.join("\n")))
+}
+
+/// One remembered text on one line.
+fn line(text: &str) -> String {
+    format!(
+        "- {}",
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    )
 }
 
 /// What has been decided in a conversation.
@@ -400,10 +453,13 @@ pub(crate) async fn show(
             offers_tools: role.is_main() && !toolbox.is_empty(),
         };
         let found = preloading.run(&mut Citations::of(&messages)).await;
-        messages.push(Message::User {
-            content: question.clone(),
-        });
-        preload::add(&mut messages, &question, found.text.as_deref());
+        let remembered = match &known {
+            Some(id) => remembered_text(&decisions(agent, ctx, id).await?, &messages),
+            None => None,
+        };
+        let added = [Some(question.clone()), remembered, found.text];
+        let added = added.into_iter().flatten();
+        messages.extend(added.map(|content| Message::User { content }));
     }
     let found = match &known {
         Some(id) => agent.conversations.found_tools(id, None).await?,

@@ -7,6 +7,8 @@ use dodona_proto::{Message, Source};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::preload::PASSAGES;
+
 /// The highest number that a citation can have: four digits.
 const MOST: usize = 9_999;
 
@@ -39,13 +41,32 @@ impl Citations {
     pub(super) fn of(window: &[Message]) -> Self {
         let mut citations = Self::default();
         for message in window {
-            if let Message::Tool { content, .. } = message
-                && let Ok(result) = serde_json::from_str(content)
-            {
-                citations.recall(&result);
+            match message {
+                Message::Tool { content, .. } => {
+                    if let Ok(result) = serde_json::from_str(content) {
+                        citations.recall(&result);
+                    }
+                }
+                // Preloaded passages stay in the conversation: their numbers are taken.
+                Message::User { content } if content.starts_with(PASSAGES) => {
+                    citations.reserve(content);
+                }
+                _ => {}
             }
         }
         citations
+    }
+
+    /// Keeps the numbers of passages free that are in a text.
+    fn reserve(&mut self, text: &str) {
+        let number = |paragraph: &str| match next_citation(paragraph) {
+            Some(("", number, _)) => Some(number),
+            _ => None,
+        };
+        let most = text.split("\n\n").filter_map(number).max();
+        if let Some(most) = most.filter(|most| *most <= MOST && *most > self.brought.len()) {
+            self.brought.resize(most, None);
+        }
     }
 
     fn recall(&mut self, value: &Value) {

@@ -205,6 +205,7 @@ impl QueryRun<'_> {
         if !self.compact().await? {
             return Ok(false);
         }
+        self.append_remembered_again(turn).await?;
         let short = self.assemble(turn).await?.messages;
         let long = std::mem::replace(&mut self.plain, short);
         if let Some(added) = request.messages.strip_prefix(&long[..]) {

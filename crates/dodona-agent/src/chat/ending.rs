@@ -6,15 +6,9 @@ use dodona_proto::DoneStatus;
 
 use super::fire::TurnEnd;
 use super::turn::ModelOutput;
-use super::types::AgentResponse;
+use super::types::{AgentResponse, TurnLimit};
 use super::{QueryRun, cite, emit};
 use crate::conversation::{ConversationError, NewMessage, QueryState};
-
-/// What a model answered, and when.
-pub(super) struct Answered {
-    pub(super) turn: u32,
-    pub(super) said: ModelOutput,
-}
 
 /// Why a query ended without an answer.
 pub(super) struct QueryError {
@@ -31,7 +25,11 @@ impl QueryError {
         CallError::new(ErrorCode::Cancelled, CANCELLED).into()
     }
 
-    /// Whether it is because the model takes no request that long.
+    pub(super) fn message(&self) -> &str {
+        &self.error.message
+    }
+
+    /// Whether the request was too long for the model.
     pub(super) fn is_too_long(&self) -> bool {
         self.too_long
     }
@@ -81,31 +79,79 @@ impl From<ConversationError> for QueryError {
 }
 
 impl QueryRun<'_> {
-    /// Stores how it ended. Only then is it told: an answer that cannot be stored is none.
+    /// Records the end of the query, where it was not answered.
     pub(super) async fn end(
-        mut self,
-        outcome: Result<Answered, QueryError>,
+        self,
+        outcome: Result<AgentResponse, QueryError>,
     ) -> Result<AgentResponse, CallError> {
-        let ended = match outcome {
-            Ok(answered) => self.complete(answered).await,
-            Err(stop) => Err(stop),
-        };
-        match ended {
+        match outcome {
             Ok(response) => Ok(response),
-            Err(stop) => Err(self.stop(stop).await),
+            Err(error) => Err(self.stop(error).await),
         }
     }
 
-    async fn complete(&mut self, answered: Answered) -> Result<AgentResponse, QueryError> {
-        let Answered { turn, said } = answered;
-        let response = self.response(turn, said.is_truncated());
+    /// Stores an answer and ends the query. Only then is the end emitted: an answer that cannot be
+    /// stored is none. `None` if the user has sent a message in the meantime: the answer is stored,
+    /// and the query goes on.
+    pub(super) async fn complete(
+        &mut self,
+        turn: u32,
+        output: ModelOutput,
+    ) -> Result<Option<AgentResponse>, QueryError> {
+        let response = self.response(turn, &output);
         // The stream of the call gets the response after the conversation has the answer. It is
         // stored with it, so that a crash in between does not leave the two disagreeing.
         let unsent = serde_json::to_value(&response).ok();
         let unsent = unsent.map(|response| (self.ctx.call_id, response));
-        let stored = self.query.try_answer(turn, said.text, said.opaque, unsent);
-        stored.await?;
+        let stored = (self.query).try_answer(turn, output.text, output.opaque, unsent);
+        let stored = stored.await?;
+        self.stored(&stored.appended);
+        if !stored.is_last {
+            self.tell_usage().await?;
+            self.partial.clear();
+            self.turn_completed(TurnEnd::default()).await?;
+            return Ok(None);
+        }
         self.agent.memorize_later(self.query.context());
+        self.finish_answer(&response).await?;
+        Ok(Some(response))
+    }
+
+    /// Stores the answer that the model gave at the turn limit, and ends the query as limited.
+    pub(super) async fn complete_at_limit(
+        &mut self,
+        turn: u32,
+        output: ModelOutput,
+    ) -> Result<AgentResponse, QueryError> {
+        let most = turn - 1;
+        if output.text.trim().is_empty() {
+            let message = format!("the model did not answer within {most} turns");
+            let error = CallError::new(ErrorCode::TooManyTurns, message);
+            return Err(error.hint(self.limit_hint()).into());
+        }
+        let mut response = self.response(turn, &output);
+        let message = format!(
+            "the query reached its limit of {most} turns and was answered without further tools"
+        );
+        let stored = self.query.answer_at_limit(turn, output.text, &message);
+        stored.await?;
+        response.limit = Some(TurnLimit {
+            code: ErrorCode::TooManyTurns,
+            message,
+            hint: self.limit_hint(),
+        });
+        self.agent.memorize_later(self.query.context());
+        self.finish_answer(&response).await?;
+        Ok(response)
+    }
+
+    fn limit_hint(&self) -> String {
+        let setting = self.role.max_turns_setting();
+        format!("narrow the question, or raise {setting}")
+    }
+
+    /// Emits usage and sources of an answer that is stored.
+    async fn finish_answer(&mut self, response: &AgentResponse) -> Result<(), QueryError> {
         self.tell_usage().await?;
         for (index, source) in response.sources.iter().enumerate() {
             emit::source(self.ctx, index + 1, source).await?;
@@ -115,11 +161,10 @@ impl QueryRun<'_> {
             answer: Some(&response.text),
             ..TurnEnd::default()
         };
-        self.turn_completed(ended).await?;
-        Ok(response)
+        self.turn_completed(ended).await
     }
 
-    fn response(&self, turn: u32, truncated: bool) -> AgentResponse {
+    fn response(&self, turn: u32, output: &ModelOutput) -> AgentResponse {
         let text = self.partial.clone();
         AgentResponse {
             uncited: match self.model.quotes() {
@@ -128,14 +173,15 @@ impl QueryRun<'_> {
             },
             text,
             sources: self.citations.cited().to_vec(),
-            truncated,
-            model: self.model.name().to_owned(),
+            truncated: output.is_truncated(),
+            model: self.answering_model(output).name().to_owned(),
             turns: turn,
             usage: self.usage,
             cost_micros: self.cost_micros,
             query_id: self.query.id().to_string(),
             context_id: self.query.context().to_string(),
             agent_id: self.role.name().to_owned(),
+            limit: None,
         }
     }
 
@@ -160,6 +206,7 @@ impl QueryRun<'_> {
         } = stop;
         // Providers quote what they were sent in their errors.
         self.agent.redactor.text(&mut error.message);
+        self.account_open_request(state == QueryState::Cancelled);
         let partial = std::mem::take(&mut self.partial);
         if !partial.trim().is_empty() {
             let turn = self.snapshot.turn.iteration_count;

@@ -82,11 +82,9 @@ impl QueryRun<'_> {
         Ok(())
     }
 
-    /// Before a request: plugins may change it, the conversation is shortened if that is due, and
-    /// what waits for the model is added.
-    pub(super) async fn before_request(
+    /// Announces the turn, and lets plugins change the request.
+    pub(super) async fn apply_request_hooks(
         &mut self,
-        turn: u32,
         mut request: ModelRequest,
     ) -> Result<ModelRequest, QueryError> {
         let about = json!({
@@ -102,9 +100,28 @@ impl QueryRun<'_> {
             change(&mut request, fired.payload);
             self.apply_effects(fired.effects).await?;
         }
+        Ok(request)
+    }
+
+    /// Shortens the conversation if it has become too long.
+    pub(super) async fn compact_if_due(
+        &mut self,
+        turn: u32,
+        mut request: ModelRequest,
+    ) -> Result<ModelRequest, QueryError> {
         if self.is_compaction_due() {
             self.shorten(turn, &mut request).await?;
         }
+        Ok(request)
+    }
+
+    /// Adds the notifications that are waiting for the model. After compaction, so that they are
+    /// not summarised.
+    pub(super) async fn deliver_notices(
+        &mut self,
+        turn: u32,
+        mut request: ModelRequest,
+    ) -> Result<ModelRequest, QueryError> {
         let moments = match self.ran_tools {
             true => AFTER_TOOLS,
             false => AT_START,
@@ -123,6 +140,14 @@ impl QueryRun<'_> {
         Ok(request)
     }
 
+    /// Adds the messages that the user has sent since the last request.
+    pub(super) async fn take_steering(&mut self, turn: u32) -> Result<(), QueryError> {
+        if let Some(appended) = self.query.take_steering(turn).await? {
+            self.stored(&appended);
+        }
+        Ok(())
+    }
+
     fn shown(&self, request: &mut ModelRequest) -> ModelCall {
         ModelCall {
             snapshot: self.now(),
@@ -137,14 +162,14 @@ impl QueryRun<'_> {
         }
     }
 
-    /// After an answer: plugins may change what was said before it is shown, stored or acted upon.
-    pub(super) async fn after_response(
+    /// Lets plugins change the output of the model before it is shown, stored or acted upon.
+    pub(super) async fn apply_response_hooks(
         &mut self,
-        said: &mut ModelOutput,
-    ) -> Result<(), QueryError> {
+        mut said: ModelOutput,
+    ) -> Result<ModelOutput, QueryError> {
         let hooks = Arc::clone(&self.hooks);
         if !hooks.has_subscribers::<point::PostLlmResponse>() {
-            return Ok(());
+            return Ok(said);
         }
         let heard = RawOutput {
             text: said.text.clone(),
@@ -169,7 +194,8 @@ impl QueryRun<'_> {
         let rest = self.citations.rest();
         self.show(rest).await?;
         self.show_held().await?;
-        self.apply_effects(fired.effects).await
+        self.apply_effects(fired.effects).await?;
+        Ok(said)
     }
 
     /// A request and the tools it asked for are done.

@@ -1,7 +1,7 @@
 //! `agent.chat`: from a question to its answer.
 //!
-//! A query waits its turn in its conversation, and then goes round: assemble what the model sees,
-//! ask it, account for it, run what it wants; until it answers. Each of these is one step below.
+//! A query waits for the queries before it in its conversation. Then [`QueryRun::run_turns`] runs
+//! turns: assemble the request, call the model, account for it, run its tools, until it answers.
 
 mod assemble;
 mod choice;
@@ -30,17 +30,18 @@ use dodona_llm::{Model, RequestDigest};
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::store::StreamRedactor;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
-use dodona_proto::{Message, QuerySnapshot, Usage};
+use dodona_proto::{Message, NOTICES, QuerySnapshot, Usage};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::agent::Agent;
-use crate::conversation::{Counter, DEFAULT_AGENT, NewQuery, Owner, Query};
+use crate::conversation::{Counter, DEFAULT_AGENT, ExchangeOrigin, NewQuery, Owner, Query};
 use assemble::PromptPrefix;
 use choice::Choice;
 use cite::Citations;
-use ending::{Answered, QueryError};
+use ending::QueryError;
 use repeats::Repeats;
-use turn::TurnUsage;
+use turn::{ModelOutput, TurnUsage};
 
 pub(crate) use assemble::{
     Frame, PromptParams, PromptShown, messages_then, show as show_prompt, snapshot_before,
@@ -138,13 +139,19 @@ pub(crate) async fn answer_as(
     query.runs_in(&ctx.call_id);
     let tools = (model, toolbox, hooks);
     let mut work = QueryRun::new(agent, (ctx, tool_ctx), role, tools, query, question);
+    let mut tools_running = work.tools_running.subscribe();
+    let stopped = async {
+        tool_ctx.cancel.cancelled().await;
+        // Running tools end first, and their results are stored. The hub bounds the time.
+        let _ = tools_running.wait_for(|running| !running).await;
+    };
     let answering = async {
         work.apply_effects(effects).await?;
-        work.until_answered().await
+        work.run_turns().await
     };
     let outcome = tokio::select! {
         biased;
-        () = tool_ctx.cancel.cancelled() => Err(QueryError::cancelled()),
+        () = stopped => Err(QueryError::cancelled()),
         outcome = answering => outcome,
     };
     work.end(outcome).await
@@ -176,7 +183,7 @@ pub(crate) fn counter(model: &Arc<dyn Model>) -> Counter {
     Arc::new(move |message| counter.count_message(message) as u64)
 }
 
-/// A query at work.
+/// A running query.
 struct QueryRun<'c> {
     agent: &'c Agent,
     ctx: &'c CallCtx,
@@ -191,8 +198,6 @@ struct QueryRun<'c> {
     hooks: Arc<Hooks>,
     query: Query,
     question: String,
-    /// What was looked up for the question.
-    preloaded: Option<String>,
     /// The messages of the newest request, without what plugins made of them.
     plain: Vec<Message>,
     /// The same as it was sent, where plugins changed it.
@@ -201,6 +206,8 @@ struct QueryRun<'c> {
     heard: Option<RawOutput>,
     /// Whether tools have run since the last request.
     ran_tools: bool,
+    /// True while tools run: a cancelled query ends after the results of its tools are stored.
+    tools_running: Arc<watch::Sender<bool>>,
     /// What is the same in every request.
     basis: PromptPrefix,
     citations: Citations,
@@ -212,6 +219,10 @@ struct QueryRun<'c> {
     snapshot: QuerySnapshot,
     /// What the newest request took, until it is told.
     took: Option<TurnUsage>,
+    /// The turn of the request that is open, until its answer is complete.
+    open_turn: Option<u32>,
+    /// What was received of that answer.
+    output: ModelOutput,
     /// What was shown of an answer that is not complete.
     partial: String,
     /// Hold back ends of text and reasoning that could be the start of a secret.
@@ -241,11 +252,11 @@ impl<'c> QueryRun<'c> {
             hooks,
             query,
             question,
-            preloaded: None,
             plain: Vec::new(),
             changed: None,
             heard: None,
             ran_tools: false,
+            tools_running: Arc::new(watch::Sender::new(false)),
             basis: PromptPrefix::default(),
             citations: Citations::default(),
             repeats: Repeats::default(),
@@ -253,44 +264,64 @@ impl<'c> QueryRun<'c> {
             cost_micros: Some(0),
             snapshot,
             took: None,
+            open_turn: None,
+            output: ModelOutput::default(),
             partial: String::new(),
             text_redactor: StreamRedactor::new(agent.redactor.clone()),
             reasoning_redactor: StreamRedactor::new(agent.redactor.clone()),
         }
     }
 
-    /// Goes round until the model answers.
-    async fn until_answered(&mut self) -> Result<Answered, QueryError> {
+    /// Runs turns until the model answers, the query is stopped, or the turn limit is reached.
+    async fn run_turns(&mut self) -> Result<AgentResponse, QueryError> {
         self.session_resolved().await?;
         self.query_received().await?;
         self.prepare().await?;
         self.preload().await?;
         let most = self.role.max_turns(self.agent);
         for turn in 1..=most {
-            let request = self.assemble(turn).await?;
-            let request = self.before_request(turn, request).await?;
-            let mut said = self.ask_shortened(turn, request).await?;
-            self.after_response(&mut said).await?;
-            self.account(turn, &said)?;
-            if !said.calls.is_empty() {
-                self.run_tools(turn, said).await?;
+            self.take_steering(turn).await?;
+            let input = self.assemble(turn).await?;
+            let input = self.apply_request_hooks(input).await?;
+            let input = self.compact_if_due(turn, input).await?;
+            let input = self.deliver_notices(turn, input).await?;
+            let output = self.call_model(turn, input).await?;
+            let output = self.apply_response_hooks(output).await?;
+            self.account(turn, &output)?;
+            if !output.calls.is_empty() {
+                self.run_tools(turn, output).await?;
                 continue;
             }
-            let said = said.checked(&self.model)?;
-            // An answer that missed what the user said meanwhile is none: the next one has it.
-            if !self.was_steered().await? {
-                return Ok(Answered { turn, said });
+            let output = output.checked(&self.model)?;
+            if let Some(response) = self.complete(turn, output).await? {
+                return Ok(response);
             }
+            // The user sent a message while the model was answering. The answer is stored, and
+            // another turn includes the message.
         }
-        Err(QueryError::from(
-            CallError::new(
-                ErrorCode::TooManyTurns,
-                format!("the model did not answer within {most} turns"),
-            )
-            .hint(format!(
-                "narrow the question, or raise {}",
-                self.role.max_turns_setting()
-            )),
-        ))
+        self.answer_without_tools(most).await
+    }
+
+    /// The last request at the turn limit: the model answers from what is there, without tools.
+    async fn answer_without_tools(&mut self, most: u32) -> Result<AgentResponse, QueryError> {
+        let turn = most + 1;
+        self.take_steering(turn).await?;
+        let notice = format!("{NOTICES}\n- [limit] {LAST_TURN}");
+        let appended = self.query.append_own(turn, ExchangeOrigin::Notice, notice);
+        let appended = appended.await?;
+        self.stored(&appended);
+        let mut input = self.assemble(turn).await?;
+        input.options.without_tools = true;
+        let input = self.apply_request_hooks(input).await?;
+        let output = self.call_model(turn, input).await?;
+        let mut output = self.apply_response_hooks(output).await?;
+        self.account(turn, &output)?;
+        // A model that calls tools all the same gets no further turn.
+        output.calls.clear();
+        self.complete_at_limit(turn, output).await
     }
 }
+
+/// What the model reads at the turn limit.
+const LAST_TURN: &str = "This is the last turn of this query, and tools are no longer available. \
+    Answer the question now from what you have. Say what is missing or uncertain.";

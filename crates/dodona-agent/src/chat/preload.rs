@@ -17,10 +17,15 @@ use super::QueryRun;
 use super::cite::Citations;
 use super::ending::QueryError;
 use crate::agent::Agent;
+use crate::conversation::{ConversationError, ExchangeOrigin};
 
 /// What looks passages up unless a plugin says otherwise: what was said and decided before, and
 /// what the project says.
 const LOOK_UPS: [&str; 2] = ["agent.seek", "search.query"];
+
+/// How a message with passages begins.
+pub(super) const PASSAGES: &str =
+    "Passages of the project, and of what was said before, that may help:";
 
 /// The most passages that are shown.
 const MOST: usize = 20;
@@ -118,6 +123,7 @@ impl Preloading<'_> {
             params: Params::foreign(params),
             timeout: Some(self.agent.options.tool_timeout),
             snapshot: Some(Arc::clone(&self.snapshot)),
+            on_start: None,
         };
         let reply = self.ctx.call_tool(method.as_str(), request).await;
         found.notifications.extend(reply.notifications);
@@ -147,8 +153,7 @@ impl Preloading<'_> {
     /// The passages as a model reads them, with the numbers by which it can cite them.
     fn written(&self, passages: Vec<Passage>, citations: &mut Citations) -> Option<String> {
         let counter = self.model.counter();
-        let mut text =
-            String::from("Passages of the project, and of what was said before, that may help:");
+        let mut text = String::from(PASSAGES);
         let mut tokens = counter.count(&text);
         let mut any = false;
         for passage in passages.into_iter().take(MOST) {
@@ -167,7 +172,7 @@ impl Preloading<'_> {
 }
 
 impl QueryRun<'_> {
-    /// Looks up what goes with the question.
+    /// Looks up passages for the question, and adds them to the conversation.
     pub(super) async fn preload(&mut self) -> Result<(), QueryError> {
         let preloading = Preloading {
             agent: self.agent,
@@ -179,14 +184,27 @@ impl QueryRun<'_> {
             offers_tools: self.role.is_main() && !self.toolbox.is_empty(),
         };
         let found = preloading.run(&mut self.citations).await;
-        self.preloaded = found.text;
         self.notify(found.notifications).await?;
-        self.apply_effects(found.effects).await
+        self.apply_effects(found.effects).await?;
+        let Some(text) = found.text else {
+            return Ok(());
+        };
+        // Part of the conversation until compaction: what was sent once is sent the same way again,
+        // so that the provider's cache recognises it.
+        let appended = self.query.append_own(0, ExchangeOrigin::Preload, text);
+        match appended.await {
+            Ok(appended) => self.stored(&appended),
+            Err(ConversationError::OverBudget { .. }) => {
+                tracing::debug!("the question leaves no room for passages");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 }
 
-/// Adds what was looked up to the question it was looked up for. It is not part of the
-/// conversation: the next question has its own.
+/// Adds the passages of a query that was recorded by a version before 0.2, in which they were part
+/// of the question and of no stored message.
 pub(super) fn add(messages: &mut [Message], asked: &str, preloaded: Option<&str>) {
     let Some(preloaded) = preloaded else {
         return;

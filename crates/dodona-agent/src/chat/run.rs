@@ -1,17 +1,21 @@
-//! Running the tools that a model wants.
+//! Running the tools that a model calls.
+//!
+//! Each result is stored as soon as its tool ends, in the order of ending. The model sees results in
+//! the order of its calls. A cancel waits here until the tools have ended and their results are
+//! stored, so that a tool that finished is recorded as finished.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dodona_plugin::hooks::Hooks;
-use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolRequest};
+use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolReply, ToolRequest, ToolStart};
 use dodona_proto::{
     MethodDescriptor, Mutation, Notification, PluginName, PluginPath, QuerySnapshot, ToolCall,
 };
-use futures_util::stream::{FuturesOrdered, StreamExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, watch};
 
 use super::ending::QueryError;
 use super::fire::TurnEnd;
@@ -57,19 +61,38 @@ impl Bench<'_> {
     }
 }
 
-/// How a call went.
+/// The end of a call.
 struct Ended {
     outcome: Result<Value, CallError>,
     ending: Ending,
+    /// Whether the method ran. False where a gate denied or answered the call.
+    has_run: bool,
+    /// How long the method ran, without waiting for other calls, gates and approvals.
     duration: Duration,
-    /// What hooks want the model to be told of it.
+    /// Notifications of hooks for the model.
     notifications: Vec<(PluginName, Notification)>,
 }
 
+/// Marks the time in which tools run, see [`QueryRun::tools_running`].
+struct RunningTools(Arc<watch::Sender<bool>>);
+
+impl RunningTools {
+    fn enter(running: &Arc<watch::Sender<bool>>) -> Self {
+        running.send_replace(true);
+        Self(Arc::clone(running))
+    }
+}
+
+impl Drop for RunningTools {
+    fn drop(&mut self) {
+        self.0.send_replace(false);
+    }
+}
+
 impl QueryRun<'_> {
-    /// Stores what the model said, runs the tools it wants side by side (those that change something
-    /// in one plugin follow each other), and stores what came of each in the order of the calls. What went wrong is told to the model, not to the user: it
-    /// may know another way.
+    /// Stores the model's message and runs the tools it calls concurrently. Calls that change
+    /// something in one plugin run one after the other. Each result is stored when its tool ends.
+    /// The model gets the errors of tools as results: it may know another way.
     pub(super) async fn run_tools(
         &mut self,
         turn: u32,
@@ -99,17 +122,31 @@ impl QueryRun<'_> {
             snapshot: Arc::new(self.snapshot.clone()),
             changes: Bench::changing(&toolbox, &said.calls),
         };
-        let mut running: FuturesOrdered<_> = said
+        let mut running: FuturesUnordered<_> = said
             .calls
             .iter()
-            .map(|call| run_one(&bench, &toolbox, call, self.repeats.refusal(call)))
+            .map(|call| {
+                let (bench, toolbox) = (&bench, &toolbox);
+                let run = ToolRun {
+                    call,
+                    refusal: self.repeats.refusal(call),
+                    on_start: self.start_callback(call),
+                };
+                async move { (call, run.run(bench, toolbox).await) }
+            })
             .collect();
-        for call in &said.calls {
-            let Some(ended) = running.next().await else {
-                break;
-            };
-            self.record(turn, call, ended, waiting).await?;
+        let entered = RunningTools::enter(&self.tools_running);
+        while let Some((call, ended)) = running.next().await {
+            match self.record(turn, call, ended, waiting).await {
+                // The readers of a cancelled call may be gone. The other results are still stored.
+                Err(_) if self.tool_ctx.is_cancelled() => {}
+                recorded => recorded?,
+            }
             waiting -= 1;
+        }
+        drop(entered);
+        if self.tool_ctx.is_cancelled() {
+            return Err(QueryError::cancelled());
         }
         self.ran_tools = true;
         let ended = TurnEnd {
@@ -119,18 +156,29 @@ impl QueryRun<'_> {
         self.turn_completed(ended).await
     }
 
-    /// The calls that will run, and on which path. One of a tool that is not there does not.
+    /// The calls that start at once, with their paths: those of known tools that change nothing. A
+    /// call that changes something starts when its gates have passed.
     fn started(&self, calls: &[ToolCall]) -> Vec<(String, Option<PluginPath>)> {
         let started = |call: &ToolCall| {
             let method = self.toolbox.method(&call.name)?;
-            let path = self.tool_ctx.path.join(method.name.plugin()).ok();
-            Some((call.id.clone(), path))
+            (method.mutation == Mutation::Reads).then(|| (call.id.clone(), self.path_of(method)))
         };
         calls.iter().filter_map(started).collect()
     }
 
-    /// Stores how a call ended and what the model is told of it, and only then tells it. `waiting` calls, this one
-    /// included, share what room there is.
+    fn path_of(&self, method: &MethodDescriptor) -> Option<PluginPath> {
+        self.tool_ctx.path.join(method.name.plugin()).ok()
+    }
+
+    /// The callback that records the start of a call that changes something.
+    fn start_callback(&self, call: &ToolCall) -> Option<ToolStart> {
+        let method = self.toolbox.method(&call.name)?;
+        (method.mutation == Mutation::Mutates)
+            .then(|| self.query.start_callback(&call.id, self.path_of(method)))
+    }
+
+    /// Stores the ending and the result of a call, and then emits them. `waiting` calls, this one
+    /// included, share the room that is left in the window.
     async fn record(
         &mut self,
         turn: u32,
@@ -141,6 +189,7 @@ impl QueryRun<'_> {
         let Ended {
             outcome,
             ending,
+            has_run,
             duration,
             notifications,
         } = ended;
@@ -150,8 +199,13 @@ impl QueryRun<'_> {
         // Before sources are numbered: a citation covers the lines that the model has read.
         self.fit_lines(call, &mut result, waiting);
         self.citations.number(&mut result);
-        if let Some(notice) = self.repeats.seen(turn, call) {
-            emit::notification(self.ctx, &notice).await?;
+        if ending == Ending::Cancelled
+            && let Ok(text) = serde_json::from_str(&ending.result_text(has_run))
+        {
+            result = text;
+        }
+        let notice = self.repeats.seen(turn, call);
+        if let Some(notice) = &notice {
             result = json!({ "notice": notice, "result": result });
         }
         let found = self.found_by(call, &result);
@@ -162,8 +216,15 @@ impl QueryRun<'_> {
             result: told,
             duration,
         };
+        if ending == Ending::Success && !has_run {
+            // A gate answered in place of the method.
+            self.query.tool_started(&call.id, None).await?;
+        }
         let appended = self.query.tool_ended(&call.id, outcome).await?;
         self.stored(&appended);
+        if let Some(notice) = notice {
+            emit::notification(self.ctx, &notice).await?;
+        }
         self.notify(notifications).await?;
         emit::tool_result(self.ctx, call, error.as_deref(), ending, duration).await?;
         self.tell_of(turn, &found).await
@@ -228,48 +289,76 @@ fn takes(method: &MethodDescriptor, parameter: &str) -> bool {
     properties.is_some_and(|known| known.get(parameter).is_some())
 }
 
-async fn run_one(
-    bench: &Bench<'_>,
-    toolbox: &Toolbox,
-    call: &ToolCall,
+/// A tool call that is about to run.
+struct ToolRun<'a> {
+    call: &'a ToolCall,
+    /// Why it does not run: it failed too often with the same arguments.
     refusal: Option<CallError>,
-) -> Ended {
-    let mut notifications = Vec::new();
-    let mut is_reported = false;
-    let began = Instant::now();
-    let method = toolbox.method(&call.name);
-    let outcome = match (method, refusal) {
-        (None, _) => Err(toolbox.unknown(&call.name)),
-        (Some(_), Some(refusal)) => Err(refusal),
-        (Some(_), None) if !call.arguments.is_object() => Err(not_an_object(&call.arguments)),
-        (Some(method), None) => {
-            let request = ToolRequest {
-                params: Params::foreign(call.arguments.clone()),
-                timeout: method.timeout.or(Some(bench.timeout)),
-                snapshot: Some(Arc::clone(&bench.snapshot)),
-            };
-            let name = method.name.as_str();
-            let _turn = bench.turn(method).await;
-            let reply = bench.ctx.call_tool(name, request).await;
-            notifications = reply.notifications;
-            is_reported = reply.is_reported;
-            reply.outcome
-        }
-    };
-    if let (Err(error), false) = (&outcome, is_reported) {
-        let unreported = Unreported {
-            call,
-            method: method.map(|method| &method.name),
-            error,
-            duration: began.elapsed(),
+    on_start: Option<ToolStart>,
+}
+
+impl ToolRun<'_> {
+    async fn run(self, bench: &Bench<'_>, toolbox: &Toolbox) -> Ended {
+        let call = self.call;
+        let method = toolbox.method(&call.name);
+        let reply = match (method, self.refusal) {
+            (None, _) => refused(toolbox.unknown(&call.name)),
+            (Some(_), Some(refusal)) => refused(refusal),
+            (Some(_), None) if !call.arguments.is_object() => {
+                refused(not_an_object(&call.arguments))
+            }
+            (Some(method), None) => {
+                let request = ToolRequest {
+                    params: Params::foreign(call.arguments.clone()),
+                    timeout: method.timeout.or(Some(bench.timeout)),
+                    snapshot: Some(Arc::clone(&bench.snapshot)),
+                    on_start: self.on_start,
+                };
+                let _turn = bench.turn(method).await;
+                match bench.ctx.is_cancelled() {
+                    // It waited for another call when the query was cancelled.
+                    true => refused(CallError::new(
+                        ErrorCode::Cancelled,
+                        "the query was cancelled",
+                    )),
+                    false => bench.ctx.call_tool(method.name.as_str(), request).await,
+                }
+            }
         };
-        notifications.extend(bench.report(unreported).await);
+        let ToolReply {
+            outcome,
+            has_run,
+            duration,
+            mut notifications,
+            is_reported,
+        } = reply;
+        if let (Err(error), false) = (&outcome, is_reported) {
+            let unreported = Unreported {
+                call,
+                method: method.map(|method| &method.name),
+                error,
+                duration,
+            };
+            notifications.extend(bench.report(unreported).await);
+        }
+        Ended {
+            ending: ending(&outcome),
+            outcome,
+            has_run,
+            notifications,
+            duration,
+        }
     }
-    Ended {
-        ending: ending(&outcome),
-        outcome,
-        notifications,
-        duration: began.elapsed(),
+}
+
+/// The reply to a call that the hub has not seen.
+fn refused(error: CallError) -> ToolReply {
+    ToolReply {
+        outcome: Err(error),
+        has_run: false,
+        duration: Duration::ZERO,
+        notifications: Vec::new(),
+        is_reported: false,
     }
 }
 

@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use super::turn::micros;
 use crate::agent::Agent;
-use crate::conversation::{ExchangeId, Plan, SummaryLine, UsageRecord};
+use crate::conversation::{
+    ExchangeId, ExchangeOrigin, ExchangeRole, OracleExchange, Plan, SummaryLine, UsageRecord,
+};
 use crate::prompt::SUMMARIZER;
 
 /// How many tokens a model is shown at once that does not say how many it takes.
@@ -33,6 +35,12 @@ pub(super) struct Summarizer<'a> {
     pub(super) model: &'a Arc<dyn Model>,
 }
 
+/// The usage of a summary, and the fallback that made it.
+pub(super) struct SummaryUsage {
+    usage: Usage,
+    answered_by: Option<String>,
+}
+
 #[derive(Serialize)]
 struct Variables<'a> {
     project: Option<&'a str>,
@@ -41,7 +49,10 @@ struct Variables<'a> {
 
 impl Summarizer<'_> {
     /// The lines that it makes of what is folded and of what earlier summaries told.
-    pub(super) async fn run(&self, plan: &Plan) -> Result<(Vec<SummaryLine>, Usage), CallError> {
+    pub(super) async fn run(
+        &self,
+        plan: &Plan,
+    ) -> Result<(Vec<SummaryLine>, SummaryUsage), CallError> {
         let request = self.request(plan).await?;
         let answered = tokio::time::timeout(self.agent.options.tool_timeout, self.ask(request));
         let (text, usage) = answered
@@ -55,13 +66,16 @@ impl Summarizer<'_> {
     }
 
     /// What asking it came to, for the accounts.
-    pub(super) fn record(&self, turn: u32, usage: Usage) -> UsageRecord {
+    pub(super) fn record(&self, turn: u32, used: SummaryUsage) -> UsageRecord {
+        let SummaryUsage { usage, answered_by } = used;
         let own = self.ctx.path.join("summarizer").ok();
         let path = own.as_ref().unwrap_or(&self.ctx.path);
-        let price = self.model.price();
+        let fallback = answered_by.and_then(|name| self.agent.options.models.get(&name));
+        let model = fallback.unwrap_or_else(|| Arc::clone(self.model));
+        let price = model.price();
         UsageRecord {
             turn,
-            model: self.model.name().to_owned(),
+            model: model.name().to_owned(),
             path: path.to_string(),
             tool: None,
             usage,
@@ -89,15 +103,16 @@ impl Summarizer<'_> {
         })
     }
 
-    async fn ask(&self, request: ModelRequest) -> Result<(String, Usage), CallError> {
+    async fn ask(&self, request: ModelRequest) -> Result<(String, SummaryUsage), CallError> {
         let counter = self.model.counter();
-        let mut usage = None;
+        let (mut usage, mut answered_by) = (None, None);
         let asked = counter.count_request(&request) as u64;
         let (mut text, mut events) = (String::new(), self.model.stream(request));
         while let Some(event) = events.next().await {
             match event.map_err(|error| useless(&error.to_string()))? {
                 ModelEvent::Text(more) => text.push_str(&more),
                 ModelEvent::Usage(told) => usage = Some(told),
+                ModelEvent::FallingBack { model, .. } => answered_by = Some(model),
                 _ => {}
             }
         }
@@ -107,7 +122,7 @@ impl Summarizer<'_> {
             ..Usage::default()
         };
         let usage = usage.unwrap_or_else(counted);
-        Ok((text, usage))
+        Ok((text, SummaryUsage { usage, answered_by }))
     }
 }
 
@@ -126,13 +141,24 @@ fn transcript(plan: &Plan, most: usize) -> String {
     text.push_str("\n\nWhat was said after that:");
     let mut said = Vec::new();
     let mut size = text.len();
-    for (position, exchange) in plan.exchanges.iter().rev() {
+    let is_told = |exchange: &OracleExchange| {
+        exchange.role != ExchangeRole::User
+            || exchange.is_question()
+            || exchange.origin == Some(ExchangeOrigin::Steering)
+    };
+    let exchanges = plan.exchanges.iter().rev();
+    // Notices and passages that were looked up are neither questions nor answers.
+    for (position, exchange) in exchanges.filter(|(_, exchange)| is_told(exchange)) {
         let content: String = exchange.content.chars().take(LONGEST_MESSAGE).collect();
         let calls = exchange.calls().iter();
         let calls: String = calls
             .map(|call| format!("\n(asked for {})", call.name))
             .collect();
-        let one = format!("\n\n#{position} {}: {content}{calls}", exchange.role);
+        let role = match exchange.origin {
+            Some(ExchangeOrigin::Steering) => "user, while the assistant was working",
+            _ => exchange.role.as_str(),
+        };
+        let one = format!("\n\n#{position} {role}: {content}{calls}");
         size += one.len();
         if size > most {
             break;

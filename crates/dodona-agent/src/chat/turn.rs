@@ -15,19 +15,35 @@ use super::ending::QueryError;
 use super::{QueryRun, emit};
 use crate::conversation::{SentRequest, UsageRecord};
 
-/// What a model said in one turn.
+/// The output of a model in one turn.
 #[derive(Debug)]
 pub(super) struct ModelOutput {
-    /// As the model said it; a reader sees other numbers in its citations.
+    /// As the model wrote it. A reader sees other numbers in its citations.
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
     pub(super) opaque: Option<Value>,
     pub(super) usage: Option<Usage>,
+    /// The model that answered, where it is the fallback of the one that was asked.
+    pub(super) answered_by: Option<String>,
+    reasoning: String,
     finish: Finish,
-    has_thought: bool,
 }
 
-/// What a model said, as it said it.
+impl Default for ModelOutput {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            calls: Vec::new(),
+            opaque: None,
+            usage: None,
+            answered_by: None,
+            reasoning: String::new(),
+            finish: Finish::Stop,
+        }
+    }
+}
+
+/// The output of a model before plugins changed it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RawOutput {
     pub(crate) text: String,
@@ -41,12 +57,12 @@ fn written(part: &impl Serialize) -> Result<String, CallError> {
     })
 }
 
-/// What a request took, until it is told.
+/// The usage and cost of a request, until they are emitted.
 pub(super) struct TurnUsage {
     usage: Usage,
     is_estimate: bool,
     cost: Option<u64>,
-    /// How the query stood when it was sent.
+    /// The state of the query when the request was sent.
     snapshot: QuerySnapshot,
 }
 
@@ -55,13 +71,19 @@ impl ModelOutput {
         self.finish == Finish::Length
     }
 
-    /// Puts other calls in the place of those that the model asked for.
+    /// Whether the provider has sent anything of it.
+    fn has_begun(&self) -> bool {
+        let is_empty = self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
+        !is_empty || self.usage.is_some()
+    }
+
+    /// Replaces the tool calls.
     pub(super) fn take_calls(&mut self, calls: Vec<ToolCall>) {
         self.calls = calls;
         unique_ids(&mut self.calls);
     }
 
-    /// Refuses what is no answer.
+    /// Returns an error if the output is empty or a refusal.
     pub(super) fn checked(self, model: &Arc<dyn Model>) -> Result<Self, QueryError> {
         let name = model.name();
         if self.finish == Finish::Refused {
@@ -71,10 +93,10 @@ impl ModelOutput {
         if !self.text.trim().is_empty() {
             return Ok(self);
         }
-        let why = match (self.has_thought, self.finish) {
-            (_, Finish::Length) => "reached its limit before it said anything",
-            (true, _) => "thought and said nothing",
-            (false, _) => "said nothing",
+        let why = match (self.reasoning.is_empty(), self.finish) {
+            (_, Finish::Length) => "reached its output limit before the answer began",
+            (false, _) => "returned reasoning and no answer",
+            (true, _) => "returned an empty answer",
         };
         let error = CallError::plugin("agent.empty_answer", format!("the model `{name}` {why}"));
         Err(error
@@ -87,40 +109,39 @@ impl ModelOutput {
 const MOST_HELD: Duration = Duration::from_millis(100);
 
 impl QueryRun<'_> {
-    /// Asks the model. A request that is too long for it is sent again once the conversation is
+    /// Calls the model. A request that is too long for it is sent again once the conversation is
     /// shorter.
-    pub(super) async fn ask_shortened(
+    pub(super) async fn call_model(
         &mut self,
         turn: u32,
         mut request: ModelRequest,
     ) -> Result<ModelOutput, QueryError> {
-        match self.ask(request.clone()).await {
-            Err(stop) if stop.is_too_long() => match self.shorten(turn, &mut request).await? {
-                true => self.ask(request).await,
-                false => Err(stop),
+        match self.stream_answer(turn, request.clone()).await {
+            Err(error) if error.is_too_long() => match self.shorten(turn, &mut request).await? {
+                true => self.stream_answer(turn, request).await,
+                false => Err(error),
             },
-            said => said,
+            output => output,
         }
     }
 
-    /// Asks the model; its text is passed on as it comes.
-    pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<ModelOutput, QueryError> {
+    /// Sends a request and emits the text of the answer as it arrives.
+    async fn stream_answer(
+        &mut self,
+        turn: u32,
+        request: ModelRequest,
+    ) -> Result<ModelOutput, QueryError> {
         self.partial.clear();
         self.heard = None;
         let is_plain = request.messages == self.plain
             && request.tools.len() == self.basis.digest.tools.len()
             && request.options == ModelOptions::default();
         self.changed = (!is_plain).then(|| RequestDigest::of(&request));
-        let mut said = ModelOutput {
-            text: String::new(),
-            calls: Vec::new(),
-            opaque: None,
-            usage: None,
-            finish: Finish::Stop,
-            has_thought: false,
-        };
-        // Whoever sees the request can see the question.
+        // Readers who see the request can see the question.
         self.query.settle().await?;
+        // Kept in `self`: a cancel drops this future, and the request is accounted for all the same.
+        self.output = ModelOutput::default();
+        self.open_turn = Some(turn);
         let mut events = self.model.stream(request);
         loop {
             let event = match self.is_holding() {
@@ -134,53 +155,63 @@ impl QueryRun<'_> {
                 },
             };
             let Some(event) = event else { break };
-            let heard = match event {
-                Ok(event) => self.hear(event, &mut said).await,
+            let received = match event {
+                Ok(event) => self.receive(event).await,
                 Err(error) => Err(QueryError::model(self.model.name(), &error)),
             };
-            if let Err(stop) = heard {
+            if let Err(error) = received {
                 self.show_held().await?;
-                return Err(stop);
+                return Err(error);
             }
         }
         let rest = self.citations.rest();
         self.show(rest).await?;
         self.show_held().await?;
-        unique_ids(&mut said.calls);
-        Ok(said)
+        self.open_turn = None;
+        let mut output = std::mem::take(&mut self.output);
+        unique_ids(&mut output.calls);
+        self.query.set_answered_by(output.answered_by.clone());
+        Ok(output)
     }
 
-    async fn hear(&mut self, event: ModelEvent, said: &mut ModelOutput) -> Result<(), QueryError> {
+    async fn receive(&mut self, event: ModelEvent) -> Result<(), QueryError> {
         match event {
             ModelEvent::Text(more) => {
-                said.text.push_str(&more);
+                self.output.text.push_str(&more);
                 if !self.holds_text() {
                     let shown = self.citations.pass(self.ctx, &more).await?;
                     self.show(shown).await?;
                 }
             }
             ModelEvent::Reasoning(more) => {
-                said.has_thought = true;
+                self.output.reasoning.push_str(&more);
                 let shown = self.reasoning_redactor.push(&more);
                 if !shown.is_empty() {
                     emit::reasoning(self.ctx, &shown).await?;
                 }
             }
-            ModelEvent::ToolCall(call) => said.calls.push(call),
-            ModelEvent::Opaque(opaque) => said.opaque = Some(opaque),
-            ModelEvent::Usage(usage) => said.usage = Some(usage),
+            ModelEvent::ToolCall(call) => self.output.calls.push(call),
+            ModelEvent::Opaque(opaque) => self.output.opaque = Some(opaque),
+            ModelEvent::Usage(usage) => self.output.usage = Some(usage),
             ModelEvent::Retrying {
                 attempt,
+                attempts,
                 after,
                 reason,
                 model,
             } => {
                 let wait = after.as_secs_f32();
-                let message =
-                    format!("asking `{model}` again in {wait:.1} s (try {attempt}): {reason}");
+                let message = format!(
+                    "retrying `{model}` in {wait:.1} s (attempt {attempt} of {attempts}): {reason}"
+                );
                 self.ctx.progress(message, None).await?;
             }
-            ModelEvent::Finished(finish) => said.finish = finish,
+            ModelEvent::FallingBack { model, reason } => {
+                let message = format!("using the fallback model `{model}`: {reason}");
+                self.output.answered_by = Some(model);
+                self.ctx.progress(message, None).await?;
+            }
+            ModelEvent::Finished(finish) => self.output.finish = finish,
         }
         Ok(())
     }
@@ -232,32 +263,58 @@ impl QueryRun<'_> {
         Ok(())
     }
 
-    /// Notes what a request took: as the provider says, or as it was counted. It is stored with what
-    /// the model said.
-    pub(super) fn account(&mut self, turn: u32, said: &ModelOutput) -> Result<(), QueryError> {
-        let usage = said.usage.unwrap_or_else(|| self.estimate(said));
+    /// Notes the usage and cost of a request: as the provider reports, or as counted here. Both are
+    /// those of the model that answered. They are stored with the model's message.
+    pub(super) fn account(&mut self, turn: u32, output: &ModelOutput) -> Result<(), QueryError> {
+        let usage = output.usage.unwrap_or_else(|| self.estimate(output));
         self.usage += usage;
-        let cost = self.model.price().map(|price| micros(price.cost(&usage)));
+        let model = self.answering_model(output);
+        let cost = model.price().map(|price| micros(price.cost(&usage)));
         self.cost_micros = self.cost_micros.zip(cost).map(|(sum, more)| sum + more);
         let record = UsageRecord {
             turn,
-            model: self.model.name().to_owned(),
+            model: model.name().to_owned(),
             path: self.tool_ctx.path.to_string(),
             tool: None,
             usage,
             cost_micros: cost,
         };
-        self.query.note_usage(record, Some(self.sent(turn)?));
+        self.query.note_usage(record, Some(self.sent()?));
         self.took = Some(TurnUsage {
             usage,
-            is_estimate: said.usage.is_none(),
+            is_estimate: output.usage.is_none(),
             cost,
             snapshot: self.snapshot.clone(),
         });
         Ok(())
     }
 
-    /// Tells what a request took, once that is stored.
+    /// Accounts for a request that was cancelled or that failed: what was sent, and what was
+    /// received until then. A request that failed before the answer began cost nothing.
+    pub(super) fn account_open_request(&mut self, was_cancelled: bool) {
+        let Some(turn) = self.open_turn.take() else {
+            return;
+        };
+        let output = std::mem::take(&mut self.output);
+        if !(was_cancelled || output.has_begun()) {
+            return;
+        }
+        if let Err(error) = self.account(turn, &output) {
+            tracing::warn!(
+                error = error.message(),
+                "the usage of a request was not noted"
+            );
+        }
+    }
+
+    /// The model that answered: the one that was asked, or its fallback.
+    pub(super) fn answering_model(&self, output: &ModelOutput) -> Arc<dyn Model> {
+        let fallback = output.answered_by.as_deref();
+        let fallback = fallback.and_then(|name| self.agent.options.models.get(name));
+        fallback.unwrap_or_else(|| Arc::clone(&self.model))
+    }
+
+    /// Emits the usage of a request, once it is stored.
     pub(super) async fn tell_usage(&mut self) -> Result<(), QueryError> {
         if let Some(TurnUsage {
             usage,
@@ -272,41 +329,28 @@ impl QueryRun<'_> {
     }
 
     /// What tells the newest request from others, for a replay.
-    fn sent(&self, turn: u32) -> Result<SentRequest, CallError> {
+    fn sent(&self) -> Result<SentRequest, CallError> {
         let basis = self.basis.digest.clone();
         let digest = RequestDigest::new(basis, &self.plain, &ModelOptions::default());
         let digest = written(&digest)?;
-        let preloaded = self.preloaded.clone().filter(|_| turn == 1);
         Ok(SentRequest {
             digest,
-            preloaded,
+            preloaded: None,
             tools: self.choice.told(),
             changed: self.changed.as_ref().map(written).transpose()?,
             heard: self.heard.as_ref().map(written).transpose()?,
         })
     }
 
-    fn estimate(&self, said: &ModelOutput) -> Usage {
+    fn estimate(&self, output: &ModelOutput) -> Usage {
         let counter = self.model.counter();
-        let calls = said.calls.iter().map(|call| call.arguments.to_string());
-        let written =
-            calls.map(|text| counter.count(&text)).sum::<usize>() + counter.count(&said.text);
+        let calls = output.calls.iter().map(|call| call.arguments.to_string());
+        let texts = calls.chain([output.text.clone(), output.reasoning.clone()]);
         Usage {
             input_tokens: self.basis.tokens + self.snapshot.tokens_used,
-            output_tokens: written as u64,
+            output_tokens: texts.map(|text| counter.count(&text)).sum::<usize>() as u64,
             ..Usage::default()
         }
-    }
-
-    /// Whether the user said something that the model has not seen. Then what it said is none, and
-    /// what it took is all there is to store.
-    pub(super) async fn was_steered(&mut self) -> Result<bool, QueryError> {
-        let is_behind = self.query.is_behind().await?;
-        if is_behind {
-            self.query.save_noted().await?;
-            self.tell_usage().await?;
-        }
-        Ok(is_behind)
     }
 }
 

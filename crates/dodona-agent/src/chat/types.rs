@@ -1,5 +1,6 @@
 //! Parameters and items of `agent.chat`.
 
+use dodona_plugin::{CallError, ErrorCode};
 use dodona_proto::{Source, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,4 +55,27 @@ pub(crate) struct AgentResponse {
     pub(crate) context_id: String,
     /// The agent that answered.
     pub(crate) agent_id: String,
+    /// The limit that ended the query, where the answer was given because of one. The call then
+    /// ends with this error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<TurnLimit>,
+}
+
+/// A limit that a query reached.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct TurnLimit {
+    /// The code of the error: `limit.turns`.
+    #[schemars(with = "String")]
+    pub(crate) code: ErrorCode,
+    /// What was reached.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) hint: String,
+}
+
+impl TurnLimit {
+    /// The error with which the call ends.
+    pub(crate) fn into_error(self) -> CallError {
+        CallError::new(self.code, self.message).hint(self.hint)
+    }
 }

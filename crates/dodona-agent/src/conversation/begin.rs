@@ -93,6 +93,7 @@ impl Conversations {
             query: id.clone(),
             context,
             model: new.model.clone(),
+            answered_by: None,
             tools: Arc::clone(&tools),
         };
         loop {

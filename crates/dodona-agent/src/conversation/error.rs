@@ -62,6 +62,9 @@ pub enum ConversationError {
         /// What is running there.
         query: QueryId,
     },
+    /// No query is running in the conversation. Ask a question.
+    #[error("no query is running in the conversation `{0}`")]
+    NotRunning(String),
     /// The conversation belongs to another agent than the one that was asked. Use that agent, or
     /// another conversation.
     #[error("the conversation `{context}` belongs to the agent `{agent}`, not to `{asked}`")]
@@ -161,6 +164,7 @@ impl From<ConversationError> for CallError {
             E::NotFound { what, .. } => {
                 CallError::new(ErrorCode::NotFound, text).hint(match what {
                     "query" => "`dodona query list` shows the questions of a conversation",
+                    "result" => "use a handle that a truncated result names",
                     "exchange" => "`dodona contexts show` shows what was said, with its ids",
                     _ => "`dodona contexts list` shows the conversations of this project, `dodona contexts new` begins one",
                 })
@@ -170,6 +174,8 @@ impl From<ConversationError> for CallError {
             E::Busy { .. } => {
                 plugin("agent.busy", "wait for it, or stop it with `dodona cancel`").retry(true)
             }
+            E::NotRunning(_) => CallError::new(ErrorCode::NotFound, text)
+                .hint("send the message as a question: `dodona ask MESSAGE`"),
             E::OtherAgent { agent, .. } => {
                 let hint = format!(
                     "leave out `agent_id` to continue with `{agent}`, or leave out `context_id`"

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use dodona_proto::NOTICES;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,23 @@ impl fmt::Display for ExchangeRole {
     }
 }
 
+/// Why there is a message that is neither a question nor an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExchangeOrigin {
+    /// Notifications of rules and plugins for the model. Role `user`, because providers accept no
+    /// other role there.
+    Notice,
+    /// A message that the user sent while the query was running. Role `user`.
+    Steering,
+    /// Passages that were looked up for the question before it. Role `user`.
+    Preload,
+    /// Facts and decisions that were remembered in the conversation. Role `user`.
+    Remembered,
+    /// The answer that the model gave at the turn limit, without tools. Role `assistant`.
+    TurnLimit,
+}
+
 /// One message record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OracleExchange {
@@ -62,6 +80,9 @@ pub struct OracleExchange {
     /// The call that a tool's message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+    /// Why the message exists, where it is not a question, an answer or a tool's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ExchangeOrigin>,
     /// When it was said.
     pub timestamp: Timestamp,
     /// How many tokens it has for the model of the conversation.
@@ -81,6 +102,15 @@ impl OracleExchange {
     /// The tools that it wants.
     pub fn calls(&self) -> &[ToolCallRecord] {
         self.tool_calls.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it is a question of the user. Notices, steering messages and passages have the role
+    /// `user` too, and are not the user's words about the project.
+    pub fn is_question(&self) -> bool {
+        // Notices of versions before 0.2 have no origin.
+        self.role == ExchangeRole::User
+            && self.origin.is_none()
+            && !self.content.starts_with(NOTICES)
     }
 
     /// Whether it is the assistant's and wants nothing more.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::ConversationError;
-use super::exchange::ExchangeRole;
+use super::exchange::{ExchangeOrigin, ExchangeRole};
 use super::id::ContextId;
 use super::lifecycle::find_or_default;
 use super::query::{self, Appended, Query};
@@ -208,6 +208,7 @@ impl Query {
         let (told, rest) = self.choose(waiting);
         let text = text(&told);
         let mut message = query::draft(ExchangeRole::User, text.clone());
+        message.origin = Some(ExchangeOrigin::Notice);
         query::complete(&mut message, None, &self.counter);
         let facts = self.facts.clone();
         let ids: Vec<i64> = told.iter().chain(&rest).map(|waiting| waiting.id).collect();

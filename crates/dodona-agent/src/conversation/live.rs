@@ -48,7 +48,7 @@ impl LiveQueries {
         self.with(|known| known.live.contains_key(id))
     }
 
-    /// Notes that something is being said in a query from outside. Answers whether it is running.
+    /// Marks a query as steered. Returns whether it is running.
     pub(super) fn steer(&self, id: &QueryId) -> bool {
         self.with(|known| {
             let running = known.live.get_mut(id);
@@ -100,7 +100,7 @@ impl LiveQuery {
         });
     }
 
-    /// Whether something was said in it from outside, or is about to be stored.
+    /// Whether the user has sent, or is about to send, a message to the running query.
     pub(super) fn was_steered(&self) -> bool {
         let steered = |known: &mut Known| known.live.get(&self.id).map(|one| one.steered);
         self.all.with(steered).unwrap_or_default()

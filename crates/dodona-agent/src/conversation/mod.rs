@@ -46,8 +46,9 @@ mod window;
 
 use std::sync::Arc;
 
+use dodona_plugin::EventHistory;
 use dodona_plugin::store::{Commit, Db, Tx};
-use dodona_proto::{CallId, Message};
+use dodona_proto::{CallId, DoneStatus, Message};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -61,7 +62,7 @@ pub use context::{
 pub use count::Counter;
 pub use decision::{DecisionKind, KeyDecision};
 pub use error::{ConversationError, Invalid};
-pub use exchange::{ExchangeRole, OracleExchange};
+pub use exchange::{ExchangeOrigin, ExchangeRole, OracleExchange};
 pub use found::ToolsTold;
 pub use id::{ContextId, ExchangeId, QueryId};
 pub use inbox::Delivered;
@@ -100,6 +101,7 @@ struct Inner {
     process: Uuid,
     /// Set once what an earlier process left behind is cleared up.
     recovered: OnceCell<()>,
+    history: std::sync::OnceLock<Arc<dyn EventHistory>>,
 }
 
 impl Conversations {
@@ -113,17 +115,49 @@ impl Conversations {
                 live: LiveQueries::default(),
                 process: Uuid::now_v7(),
                 recovered: OnceCell::new(),
+                history: std::sync::OnceLock::new(),
             }),
         }
+    }
+
+    /// Sets the journal in which recovery finds how interrupted tool calls ended. Before the first
+    /// use.
+    pub(crate) fn with_history(self, history: Arc<dyn EventHistory>) -> Self {
+        // A second call has no effect.
+        let _ = self.inner.history.set(history);
+        self
     }
 
     /// Ends the queries, and their tool calls, that are stored as running and that nobody in this
     /// process holds: the process that did has ended. Answers how many there were; a second time
     /// there are none.
     pub async fn recover(&self) -> Result<usize, ConversationError> {
+        let finished = self.finished_calls().await?;
         let live = self.inner.live.clone();
-        let recover = move |tx: &Tx<'_>| Ok(turn::recover(tx, |query| live.contains(query))?);
+        let recover =
+            move |tx: &Tx<'_>| Ok(turn::recover(tx, |query| live.contains(query), &finished)?);
         Ok(self.inner.db.write(recover).await?)
+    }
+
+    /// The tool calls that an earlier process left running here and that finished according to the
+    /// journal: the process ended after the call did and before its result was stored.
+    async fn finished_calls(&self) -> Result<Vec<turn::LeftCall>, ConversationError> {
+        let Some(history) = self.inner.history.get() else {
+            return Ok(Vec::new());
+        };
+        let left = self.inner.db.read(|tx| Ok(turn::left_calls(tx)?)).await?;
+        let mut finished = Vec::new();
+        for call in left {
+            match history.call_status(call.hub_call).await {
+                Ok(Some(DoneStatus::Complete)) => finished.push(call),
+                Ok(_) => {}
+                Err(error) => {
+                    let (call, error) = (call.hub_call, error.message);
+                    tracing::warn!(%call, error, "cannot read how an interrupted call ended");
+                }
+            }
+        }
+        Ok(finished)
     }
 
     async fn ready(&self) -> Result<&Db, ConversationError> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use dodona_plugin::ToolStart;
 use dodona_plugin::store::{Commit, DbError, Row, Tx};
 use dodona_proto::{CallId, ExchangeRange, Message, PluginPath, ToolCall};
 use jiff::Timestamp;
@@ -14,12 +15,12 @@ use serde_json::Value;
 use super::count::{self, Counter};
 use super::decision::KeyDecision;
 use super::error::ConversationError;
-use super::exchange::{ExchangeRole, OracleExchange};
+use super::exchange::{ExchangeOrigin, ExchangeRole, OracleExchange};
 use super::history;
 use super::id::{ContextId, ExchangeId, QueryId};
 use super::live::LiveQuery;
 use super::request::{self, SentRequest};
-use super::rows::{self, Head, Owner};
+use super::rows::{self, Owner};
 use super::session::Touched;
 use super::shown::{self, Window, WindowPlace};
 use super::tool_call::{Ending, ToolCallRecord};
@@ -173,7 +174,17 @@ pub struct Appended {
     pub dropped: usize,
 }
 
-/// Something to be added to a query.
+/// An answer that was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredAnswer {
+    /// The exchange.
+    pub(crate) appended: Appended,
+    /// Whether the query has ended with it. If not, the user has sent a message that the next
+    /// request contains.
+    pub(crate) is_last: bool,
+}
+
+/// A message to be added to a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewMessage {
     /// By the user, while the query is running.
@@ -350,7 +361,7 @@ impl Query {
             let appended = turn::append(tx, &facts, turn, &exchange, opaque)?;
             for (call_id, path) in &started {
                 let path = path.as_ref().map(ToString::to_string);
-                turn::start_call(tx, &facts, call_id, path.as_deref())?;
+                turn::start_call(tx, &facts, call_id, path.as_deref(), None)?;
             }
             Ok(appended)
         };
@@ -365,8 +376,26 @@ impl Query {
     ) -> Result<(), ConversationError> {
         let (facts, call_id) = (self.facts.clone(), call_id.to_owned());
         let path = path.map(ToString::to_string);
-        let write = move |tx: &Tx<'_>| turn::start_call(tx, &facts, &call_id, path.as_deref());
+        let write =
+            move |tx: &Tx<'_>| turn::start_call(tx, &facts, &call_id, path.as_deref(), None);
         self.conversations.write(write).await
+    }
+
+    /// A callback that records the start of a mutating call. The hub runs it once the gates of the
+    /// call have passed, so that a denied call is never recorded as started.
+    pub(crate) fn start_callback(&self, call_id: &str, path: Option<PluginPath>) -> ToolStart {
+        let (conversations, facts) = (self.conversations.clone(), self.facts.clone());
+        let (call_id, path) = (call_id.to_owned(), path.map(|path| path.to_string()));
+        ToolStart::new(move |hub_call| {
+            let (conversations, facts) = (conversations.clone(), facts.clone());
+            let (call_id, path) = (call_id.clone(), path.clone());
+            Box::pin(async move {
+                let write = move |tx: &Tx<'_>| {
+                    turn::start_call(tx, &facts, &call_id, path.as_deref(), Some(&hub_call))
+                };
+                Ok(conversations.write(write).await?)
+            })
+        })
     }
 
     /// Records how a call ended, and what it answered. A call that was never started cannot have
@@ -442,7 +471,7 @@ impl Query {
 
     /// What a model is shown now.
     pub async fn window(&mut self) -> Result<Vec<Message>, ConversationError> {
-        if self.beginning.is_some() && !self.was_steered() {
+        if self.beginning.is_some() {
             return Ok(self.window.messages());
         }
         self.settle().await?;
@@ -457,20 +486,24 @@ impl Query {
         self.window.range()
     }
 
-    /// Whether something was said that [`window`](Self::window) has not shown.
-    pub async fn is_behind(&self) -> Result<bool, ConversationError> {
-        if !self.was_steered() {
-            return Ok(false);
+    /// Adds the messages that the user has sent since the last request, where the conversation is
+    /// now. `None` if there are none.
+    pub async fn take_steering(
+        &mut self,
+        turn: u32,
+    ) -> Result<Option<Appended>, ConversationError> {
+        if !self.live.as_ref().is_some_and(LiveQuery::was_steered) {
+            return Ok(None);
         }
-        let context = self.context().clone();
-        let last = move |tx: &Tx<'_>| Ok(Head::of(tx, &context)?.last_position);
-        Ok(self.conversations.read(last).await? > self.window.last())
+        self.settle().await?;
+        let facts = self.facts.clone();
+        let write = move |tx: &Tx<'_>| turn::take_steering(tx, &facts, turn);
+        self.conversations.write(write).await
     }
 
-    /// Whether anybody beside the loop has said something in it. Nobody else adds to a conversation
-    /// in which a query is running.
-    fn was_steered(&self) -> bool {
-        self.live.as_ref().is_some_and(LiveQuery::was_steered)
+    /// Sets the model that answers in the place of the query's own, as its fallback.
+    pub(crate) fn set_answered_by(&mut self, model: Option<String>) {
+        self.facts.answered_by = model;
     }
 
     /// Adds the answer and ends the query, both or neither.
@@ -480,19 +513,21 @@ impl Query {
         content: String,
         opaque: Option<Value>,
     ) -> Result<Appended, ConversationError> {
-        self.try_answer(turn, content, opaque, None).await
+        let stored = self.try_answer(turn, content, opaque, None).await?;
+        Ok(stored.appended)
     }
 
-    /// As [`answer`](Self::answer); an answer that cannot be stored leaves the query as it was.
-    /// `unsent` is the call and the result that it is about to send: after a crash the stream of the
-    /// call is completed with it.
+    /// As [`answer`](Self::answer), where the query is still of use. Nothing is stored on an error.
+    /// If the user has sent a message that the answer does not know of, the answer is stored and
+    /// the query goes on. `unsent` is the call and the result that it is about to send: after a
+    /// crash the stream of the call is completed with it.
     pub(crate) async fn try_answer(
         &mut self,
         turn: u32,
         content: String,
         opaque: Option<Value>,
         unsent: Option<(CallId, Value)>,
-    ) -> Result<Appended, ConversationError> {
+    ) -> Result<StoredAnswer, ConversationError> {
         let (exchange, opaque) = self.exchange(NewMessage::Assistant {
             content,
             calls: Vec::new(),
@@ -501,17 +536,61 @@ impl Query {
         let facts = self.facts.clone();
         let write = move |tx: &Tx<'_>| {
             let appended = turn::append(tx, &facts, turn, &exchange, opaque)?;
+            // In one transaction: a message that arrives later finds no running query.
+            if turn::has_steering(tx, &facts.query)? {
+                let is_last = false;
+                return Ok(StoredAnswer { appended, is_last });
+            }
             turn::end(tx, &facts.query, QueryState::Complete, None)?;
             if let Some((call, response)) = &unsent {
                 let sql =
                     "insert or replace into unsent_answers (call_id, response) values (?1, ?2)";
                 tx.execute(sql, (call.to_string(), response.to_string()))?;
             }
-            Ok(appended)
+            let is_last = true;
+            Ok(StoredAnswer { appended, is_last })
         };
-        let answered = self.write_noted(write).await?;
+        let stored = self.write_noted(write).await?;
+        if stored.is_last {
+            self.live = None;
+        }
+        Ok(stored)
+    }
+
+    /// Adds a message of the program: notices and what else the model reads that nobody said.
+    pub(crate) async fn append_own(
+        &mut self,
+        turn: u32,
+        origin: ExchangeOrigin,
+        content: String,
+    ) -> Result<Appended, ConversationError> {
+        self.settle().await?;
+        let mut exchange = draft(ExchangeRole::User, content);
+        exchange.origin = Some(origin);
+        complete(&mut exchange, None, &self.counter);
+        let facts = self.facts.clone();
+        let write = move |tx: &Tx<'_>| turn::append(tx, &facts, turn, &exchange, None);
+        self.conversations.write(write).await
+    }
+
+    /// Adds the answer that a model gave at the turn limit, and ends the query as limited.
+    pub(crate) async fn answer_at_limit(
+        &mut self,
+        turn: u32,
+        content: String,
+        reason: &str,
+    ) -> Result<(), ConversationError> {
+        let mut exchange = draft(ExchangeRole::Assistant, content);
+        exchange.origin = Some(ExchangeOrigin::TurnLimit);
+        complete(&mut exchange, None, &self.counter);
+        let (facts, reason) = (self.facts.clone(), reason.to_owned());
+        let write = move |tx: &Tx<'_>| {
+            turn::append(tx, &facts, turn, &exchange, None)?;
+            turn::end(tx, &facts.query, QueryState::Limited, Some(&reason))
+        };
+        self.write_noted(write).await?;
         self.live = None;
-        Ok(answered)
+        Ok(())
     }
 
     /// Ends the query. Calls that are still open end with it; a query cannot be complete while
@@ -608,6 +687,7 @@ pub(super) fn draft(role: ExchangeRole, content: String) -> OracleExchange {
         content,
         tool_calls: None,
         tool_call_id: None,
+        origin: None,
         timestamp: Timestamp::now(),
         token_count: 0,
         key_insight: None,
@@ -620,5 +700,10 @@ pub(super) fn draft(role: ExchangeRole, content: String) -> OracleExchange {
 /// better things to do.
 pub(super) fn complete(exchange: &mut OracleExchange, opaque: Option<&Value>, counter: &Counter) {
     exchange.token_count = count::tokens(counter, exchange, opaque);
-    history::find_mentions(exchange);
+    if !matches!(
+        exchange.origin,
+        Some(ExchangeOrigin::Notice | ExchangeOrigin::Preload | ExchangeOrigin::Remembered)
+    ) {
+        history::find_mentions(exchange);
+    }
 }

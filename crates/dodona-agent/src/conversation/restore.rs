@@ -84,7 +84,8 @@ fn take_window(archive: &mut Archive) -> Result<(), Invalid> {
     }
     let window = checked(std::mem::take(&mut archive.context.recent_exchanges))?;
     for (index, exchange) in window.iter().enumerate() {
-        if exchange.role == ExchangeRole::User {
+        let begins = exchange.role == ExchangeRole::User && archive.queries.is_empty();
+        if exchange.is_question() || begins {
             archive.queries.push(asked(exchange));
         }
         let Some(query) = archive.queries.last_mut() else {
@@ -347,7 +348,11 @@ fn copy(exchange: &OracleExchange) -> OracleExchange {
     copy.id = ExchangeId::new();
     for call in copy.tool_calls.iter_mut().flatten() {
         if call.is_open() {
-            call.end(Ending::Interrupted, Ending::Interrupted.told(), None);
+            call.end(
+                Ending::Interrupted,
+                Ending::Interrupted.result_text(true),
+                None,
+            );
         }
     }
     copy

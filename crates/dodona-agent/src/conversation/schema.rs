@@ -25,7 +25,32 @@ pub const MIGRATIONS: &[Migration] = &[
     UNSENT,
     CORE_NOTIFICATIONS,
     DELEGATED,
+    HUB_CALLS,
+    STEERING,
 ];
+
+/// Messages that the user sent while a query was running, until the loop adds them to the
+/// conversation: after the model's message that was being written, and after the results of its tools.
+const STEERING: Migration = Migration::new(
+    16,
+    "messages to running queries",
+    "
+    create table steering (
+        id       integer primary key,
+        query_id text not null references queries(id) on delete cascade,
+        exchange text not null
+    ) strict;
+    create index steering_of_a_query on steering(query_id, id);
+    ",
+);
+
+/// The hub's id of a tool call, by which recovery finds how the call ended in the journal. Set when
+/// the gates of a mutating call have passed.
+const HUB_CALLS: Migration = Migration::new(
+    15,
+    "the calls of the hub that tool calls run as",
+    "alter table tool_calls add column hub_call_id text",
+);
 
 /// Conversations of other agents were all created by `agent.delegate` before this version.
 const DELEGATED: Migration = Migration::new(

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::count;
 use super::error::ConversationError;
-use super::exchange::{ExchangeRole, OracleExchange};
+use super::exchange::{ExchangeOrigin, ExchangeRole, OracleExchange};
 use super::id::{ContextId, QueryId};
 use super::query::QueryState;
 use super::rows;
@@ -74,11 +74,6 @@ impl Window {
         let mut window = Self::default();
         window.add(news(tx, context, Known::default())?);
         Ok(window)
-    }
-
-    /// The last exchange that it knows, by its position.
-    pub(super) fn last(&self) -> u64 {
-        self.last
     }
 
     /// How much of it is known.
@@ -221,8 +216,11 @@ pub(super) fn window_then(
 
 fn show_query(group: &[Shown], messages: &mut Vec<Message>) {
     let state = group[0].state;
-    let answered = group.last().is_some_and(|last| last.exchange.is_answer());
-    let half = answered && !matches!(state, QueryState::Complete | QueryState::Running);
+    let last = group.last().map(|last| &last.exchange);
+    let answered = last.is_some_and(OracleExchange::is_answer);
+    let at_limit = last.is_some_and(|last| last.origin == Some(ExchangeOrigin::TurnLimit));
+    let half =
+        answered && !at_limit && !matches!(state, QueryState::Complete | QueryState::Running);
     let whole = if half {
         &group[..group.len() - 1]
     } else {
@@ -266,7 +264,7 @@ fn result(call: &ToolCallRecord, later: &[Shown]) -> Message {
     let content = match (said, &call.result) {
         (Some(exchange), _) => exchange.content.clone(),
         (None, Some(result)) => result.clone(),
-        (None, None) => call.ending.unwrap_or(Ending::Interrupted).told(),
+        (None, None) => call.ending.unwrap_or(Ending::Interrupted).result_text(true),
     };
     Message::Tool {
         tool_call_id: call.id.clone(),

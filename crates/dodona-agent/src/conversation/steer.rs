@@ -1,12 +1,9 @@
 //! Reaching a conversation from outside of its query: finding it, waiting for it, and saying
 //! something while a query runs.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use super::count::Counter;
-use super::error::{ConversationError, not_found};
-use super::exchange::ExchangeRole;
+use super::error::ConversationError;
+use super::exchange::{ExchangeOrigin, ExchangeRole};
 use super::id::{ContextId, QueryId};
 use super::rows::{Head, Owner};
 use super::{Conversations, lifecycle, query, turn};
@@ -65,7 +62,7 @@ impl Conversations {
         .await
     }
 
-    /// Says something in the query that is running: the model sees it when it is asked next.
+    /// Stores a message to the running query. The model reads it with its next request.
     pub async fn steer(
         &self,
         owner: &Owner,
@@ -73,29 +70,22 @@ impl Conversations {
         content: String,
         counter: &Counter,
     ) -> Result<QueryId, ConversationError> {
-        let mut said = query::draft(ExchangeRole::User, content);
-        query::complete(&mut said, None, counter);
+        let mut message = query::draft(ExchangeRole::User, content);
+        message.origin = Some(ExchangeOrigin::Steering);
+        query::complete(&mut message, None, counter);
         let (owner, asked) = (owner.clone(), asked.map(str::to_owned));
         let live = self.inner.live.clone();
         self.write(move |tx| {
             let head = lifecycle::find(tx, &owner, asked.as_deref())?.open()?;
-            let sql =
-                "select id, turns, model from queries where context_id = ?1 and state = 'running'";
+            let sql = "select id from queries where context_id = ?1 and state = 'running'";
             let running = tx.query_opt(sql, (head.id.as_str(),), |row| {
-                let (id, model): (String, Option<String>) = (row.get(0)?, row.get(2)?);
-                Ok((QueryId::stored(id), row.get::<u32>(1)?, model))
+                Ok(QueryId::stored(row.get(0)?))
             })?;
-            let none = || not_found("running query in conversation", head.id.as_str());
-            let (query, turns, model) = running
-                .filter(|(query, ..)| live.steer(query))
-                .ok_or_else(none)?;
-            let facts = turn::Facts {
-                query: query.clone(),
-                context: head.id.clone(),
-                model: model.unwrap_or_default(),
-                tools: Arc::new(BTreeSet::new()),
-            };
-            turn::append(tx, &facts, turns, &said, None)?;
+            let shown = asked.unwrap_or_else(|| "default".to_owned());
+            let query = running
+                .filter(|query| live.steer(query))
+                .ok_or(ConversationError::NotRunning(shown))?;
+            turn::add_steering(tx, &query, &message)?;
             Ok(query)
         })
         .await

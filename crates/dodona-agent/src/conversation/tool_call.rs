@@ -67,18 +67,25 @@ impl Ending {
         }
     }
 
-    /// What a model is told of a call that gave no result.
-    pub(super) fn told(self) -> String {
-        let what = match self {
-            Self::Success => "the call succeeded, and its result is no longer there",
-            Self::Error => "the call failed",
-            Self::Timeout => "the call took too long and was stopped",
-            Self::Denied => "the call was denied",
-            Self::Cancelled => {
-                "the call was cancelled before it answered; whether it took effect is not known"
+    /// The result that the model sees of a call that returned none. `has_started` is false for a
+    /// call that never ran.
+    pub(crate) fn result_text(self, has_started: bool) -> String {
+        let what = match (self, has_started) {
+            (Self::Success, _) => "the call succeeded; its result was lost",
+            (Self::Error, _) => "the call failed",
+            (Self::Timeout, _) => "the call timed out and was stopped",
+            (Self::Denied, _) => "the call was denied",
+            (Self::Cancelled, true) => {
+                "the call was cancelled while it ran; it may have taken effect"
             }
-            Self::Interrupted => {
-                "the call was interrupted before it answered; whether it took effect is not known"
+            (Self::Interrupted, true) => {
+                "the call was interrupted while it ran; it may have taken effect"
+            }
+            (Self::Cancelled, false) => {
+                "the call was cancelled before it started; it had no effect"
+            }
+            (Self::Interrupted, false) => {
+                "the call was interrupted before it started; it had no effect"
             }
         };
         json!({ "error": what, "ending": self }).to_string()

@@ -25,6 +25,8 @@ pub(super) struct Facts {
     pub(super) query: QueryId,
     pub(super) context: ContextId,
     pub(super) model: String,
+    /// The model that answered in its place, as its fallback.
+    pub(super) answered_by: Option<String>,
     /// The names of the tools that are defined for it.
     pub(super) tools: Arc<BTreeSet<String>>,
 }
@@ -58,7 +60,7 @@ fn place(
         query: &facts.query,
         position,
         turn,
-        model: Some(&facts.model),
+        model: Some(facts.answered_by.as_ref().unwrap_or(&facts.model)),
         opaque: opaque.map(|opaque| opaque.to_string()),
         rewound_at: None,
         copied_from: None,
@@ -143,12 +145,14 @@ fn open_call(tx: &Tx<'_>, query: &QueryId, call_id: &str) -> Result<Open, Conver
     open.ok_or_else(|| not_found("open tool call", call_id))
 }
 
-/// Records that a call begins to run.
+/// Records that a call starts to run. `hub_call` is the hub's id of it, where the journal records
+/// its end.
 pub(super) fn start_call(
     tx: &Tx<'_>,
     facts: &Facts,
     call_id: &str,
     path: Option<&str>,
+    hub_call: Option<&CallId>,
 ) -> Result<(), ConversationError> {
     running(tx, &facts.query)?;
     let call = open_call(tx, &facts.query, call_id)?;
@@ -157,9 +161,15 @@ pub(super) fn start_call(
         return Err(Invalid::new("tool_calls.name", rule).into());
     }
     tx.execute(
-        "update tool_calls set started_at = ?3, plugin_path = ?4
+        "update tool_calls set started_at = ?3, plugin_path = ?4, hub_call_id = ?5
          where exchange_id = ?1 and call_id = ?2",
-        (call.exchange.as_str(), call_id, rows::now(), path),
+        (
+            call.exchange.as_str(),
+            call_id,
+            rows::now(),
+            path,
+            hub_call.map(ToString::to_string),
+        ),
     )?;
     Ok(())
 }
@@ -230,6 +240,45 @@ fn record_ending(
     Ok(())
 }
 
+/// Stores a message to a running query until the loop takes it.
+pub(super) fn add_steering(
+    tx: &Tx<'_>,
+    query: &QueryId,
+    message: &OracleExchange,
+) -> Result<(), ConversationError> {
+    message.check()?;
+    let json = rows::json("exchange", message)?;
+    let sql = "insert into steering (query_id, exchange) values (?1, ?2)";
+    tx.execute(sql, (query.as_str(), json))?;
+    Ok(())
+}
+
+/// Whether messages to a query are waiting.
+pub(super) fn has_steering(tx: &Tx<'_>, query: &QueryId) -> Result<bool, ConversationError> {
+    let sql = "select 1 from steering where query_id = ?1 limit 1";
+    Ok(tx.query_opt(sql, (query.as_str(),), |_| Ok(()))?.is_some())
+}
+
+/// Moves the waiting messages to a query into the conversation. Returns the last one.
+pub(super) fn take_steering(
+    tx: &Tx<'_>,
+    facts: &Facts,
+    turn: u32,
+) -> Result<Option<Appended>, ConversationError> {
+    let sql = "select exchange from steering where query_id = ?1 order by id";
+    let waiting: Vec<String> = tx.query(sql, (facts.query.as_str(),), |row| row.get(0))?;
+    let mut last = None;
+    for text in waiting {
+        let message: OracleExchange = rows::parse("exchange", &text)?;
+        last = Some(place(tx, facts, turn, &message, None)?);
+    }
+    tx.execute(
+        "delete from steering where query_id = ?1",
+        (facts.query.as_str(),),
+    )?;
+    Ok(last)
+}
+
 /// Ends a query, and the calls that are open in it. A query that has ended is left as it is.
 pub(super) fn end(
     tx: &Tx<'_>,
@@ -244,33 +293,82 @@ pub(super) fn end(
     if to == QueryState::Complete {
         none_open(tx, query)?;
     }
-    let open: Vec<(String, String)> = tx.query(
-        "select exchange_id, call_id from tool_calls
+    let open: Vec<(String, String, bool)> = tx.query(
+        "select exchange_id, call_id, started_at is not null from tool_calls
          where query_id = ?1 and status = 'pending' order by exchange_id, ordinal",
         (query.as_str(),),
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
-    for (exchange, call_id) in open {
+    for (exchange, call_id, has_started) in open {
         let ending = to.ending();
-        let exchange = ExchangeId::stored(exchange);
-        record_ending(tx, &exchange, &call_id, ending, &ending.told(), None)?;
+        let (exchange, result) = (
+            ExchangeId::stored(exchange),
+            ending.result_text(has_started),
+        );
+        record_ending(tx, &exchange, &call_id, ending, &result, None)?;
     }
     let reason = reason.map(|text| &text[..text.floor_char_boundary(LONGEST_REASON)]);
-    let context: String = tx.query_one(
+    let (context, turns, model): (String, u32, Option<String>) = tx.query_one(
         "update queries set state = ?2, reason = ?3, ended_at = ?4 where id = ?1
-         returning context_id",
+         returning context_id, turns, model",
         (query.as_str(), to.as_str(), reason, rows::now()),
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
-    window::refresh(tx, &ContextId::stored(context), Reach::Window)?;
+    let context = ContextId::stored(context);
+    if has_steering(tx, query)? {
+        // The user sent messages that no model has read. They stay in the conversation.
+        let facts = Facts {
+            query: query.clone(),
+            context: context.clone(),
+            model: model.unwrap_or_default(),
+            answered_by: None,
+            tools: Arc::default(),
+        };
+        take_steering(tx, &facts, turns)?;
+    }
+    window::refresh(tx, &context, Reach::Window)?;
     Ok(())
 }
 
-/// Ends every query that is stored as running and that nobody holds. Answers how many.
+/// A tool call that was running when its process ended.
+pub(super) struct LeftCall {
+    exchange: ExchangeId,
+    call_id: String,
+    /// The hub's id of it.
+    pub(super) hub_call: CallId,
+}
+
+/// The mutating tool calls that are stored as running. The journal may know how they ended.
+pub(super) fn left_calls(tx: &Tx<'_>) -> Result<Vec<LeftCall>, ConversationError> {
+    let sql = "select t.exchange_id, t.call_id, t.hub_call_id from tool_calls t
+        join queries q on q.id = t.query_id
+        where t.status = 'pending' and q.state = 'running' and t.hub_call_id is not null";
+    let calls: Vec<(String, String, String)> =
+        tx.query(sql, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let parsed = calls
+        .into_iter()
+        .filter_map(|(exchange, call_id, hub_call)| {
+            Some(LeftCall {
+                exchange: ExchangeId::stored(exchange),
+                call_id,
+                hub_call: hub_call.parse().ok()?,
+            })
+        });
+    Ok(parsed.collect())
+}
+
+/// Ends every query that is stored as running and that no task in this process holds. Calls that
+/// have `finished` according to the journal end as successful. Returns the number of queries.
 pub(super) fn recover(
     tx: &Tx<'_>,
     held: impl Fn(&QueryId) -> bool,
+    finished: &[LeftCall],
 ) -> Result<usize, ConversationError> {
+    for call in finished {
+        let ending = Ending::Success;
+        let result = ending.result_text(true);
+        record_ending(tx, &call.exchange, &call.call_id, ending, &result, None)?;
+    }
     let sql = "select id from queries where state = 'running' order by id";
     let running = tx.query(sql, (), |row| Ok(QueryId::stored(row.get(0)?)))?;
     let left: Vec<QueryId> = running.into_iter().filter(|id| !held(id)).collect();

@@ -158,6 +158,16 @@ async fn going_round_in_circles_is_noticed() {
         "{}",
         answer.error()
     );
+    let last = talk.server.last_request();
+    assert_eq!(
+        talk.server.requests().len(),
+        6,
+        "five turns and the last one"
+    );
+    assert!(
+        last.body.get("tools").is_none(),
+        "the last one has no tools"
+    );
     assert_eq!(talk.last_query().await.0, "limited");
     // The conversation goes on.
     talk.server.respond_with(|_| Reply::text("Well."));
@@ -255,24 +265,22 @@ async fn what_is_said_meanwhile_is_seen_before_the_next_step() {
     let sent = talk.sent();
     assert_eq!(
         roles(&sent),
-        ["system", "user", "user", "assistant", "tool"]
+        ["system", "user", "assistant", "tool", "user"],
+        "the message comes after the step during which it was sent"
     );
-    assert!(
-        sent.iter()
-            .any(|message| message["content"] == "In French, please")
-    );
+    assert_eq!(sent[4]["content"], "In French, please");
     let none = talk
         .call("agent.steer", json!({ "message": "Too late" }))
         .await;
     assert!(
         none.unwrap_err()
             .message
-            .starts_with("there is no running query")
+            .starts_with("no query is running in the conversation `default`")
     );
 }
 
 #[tokio::test]
-async fn an_answer_that_missed_what_was_said_is_not_the_last_word() {
+async fn an_answer_that_the_user_has_read_is_stored_before_the_answer_to_a_steering_message() {
     let talk = Talk::new().await;
     let gate = Gate::new();
     talk.server.reply(
@@ -294,6 +302,19 @@ async fn an_answer_that_missed_what_was_said_is_not_the_last_word() {
     let answer = crate::talk::Answer { items };
     assert_eq!(answer.text(), "C'est ça.");
     assert_eq!(talk.server.requests().len(), 2);
+    let sent = talk.sent();
+    assert_eq!(roles(&sent), ["system", "user", "assistant", "user"]);
+    assert_eq!(sent[2]["content"], "It is so.");
+    let shown = talk.call("agent.show", json!({})).await.unwrap();
+    let exchanges = shown["context"]["recent_exchanges"].as_array().unwrap();
+    let stored: Vec<&str> = exchanges
+        .iter()
+        .map(|exchange| exchange["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        stored,
+        ["Explain", "It is so.", "In French, please", "C'est ça."]
+    );
 }
 
 #[tokio::test]
@@ -357,10 +378,10 @@ async fn cancelling_reaches_the_tool_that_is_running() {
 async fn what_is_no_answer_is_said_so() {
     let talk = Talk::new().await;
     for (reply, expected) in [
-        (Reply::stream(), "said nothing"),
+        (Reply::stream(), "returned an empty answer"),
         (
             Reply::stream().reasoning("Hmm."),
-            "thought and said nothing",
+            "returned reasoning and no answer",
         ),
         (Reply::status(401), "did not answer"),
         (Reply::status(500), "did not answer"),
@@ -481,12 +502,8 @@ async fn what_is_shown_as_the_prompt_is_what_is_sent() {
     talk.ask("Second?").await;
     let sent = talk.sent();
     assert_eq!(sent[0]["content"], shown["system"]);
-    assert!(
-        shown["system"]
-            .as_str()
-            .unwrap()
-            .contains("We count from one.")
-    );
+    let last = sent.last().unwrap()["content"].as_str().unwrap();
+    assert!(last.ends_with("- We count from one."), "{last}");
     let contents = |messages: &[Value]| -> Vec<Value> {
         messages
             .iter()

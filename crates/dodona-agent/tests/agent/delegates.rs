@@ -235,7 +235,8 @@ async fn what_cannot_be_delegated_is_told_to_the_model() {
     // One that comes to no end within its own turns.
     talk.server
         .reply(asks_for(&[delegates("d1", "scout", "Go round.")]));
-    for _ in 0..2 {
+    // Its two turns, and the last request, in which it has no tools.
+    for _ in 0..3 {
         talk.server
             .reply(Reply::stream().tool_call("c1", "kit_echo", &["{}"]));
     }

@@ -135,11 +135,11 @@ async fn a_provider_that_fails_is_told_and_the_conversation_goes_on() {
                 "Overloaded",
             )
             .after("It is"),
-            fault("nothing", [Reply::stream()], "said nothing"),
+            fault("nothing", [Reply::stream()], "an empty answer"),
             fault(
                 "only thoughts",
                 [Reply::stream().reasoning("Hm.")],
-                "thought and said nothing",
+                "reasoning and no answer",
             ),
         ];
         for fault in faults {
@@ -162,7 +162,7 @@ async fn a_provider_that_is_busy_for_a_moment_is_asked_again_and_the_reader_is_t
             let answer = talk.ask("Well?").await;
             assert_eq!(answer.text(), "Here.");
             let told = answer.items.iter().any(|item| {
-                matches!(&item.body, ItemBody::Progress { message, .. } if message.contains("(try 2)"))
+                matches!(&item.body, ItemBody::Progress { message, .. } if message.starts_with("retrying `main` in ") && message.contains("(attempt 2 of 2)"))
             });
             assert!(told, "{:?}", answer.items);
             goes_on(&talk, "busy").await;

@@ -1,6 +1,7 @@
 //! The agent on a real hub, and its conversations on a real database.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod accounting;
 mod archives;
 mod chat;
 mod compacting;
@@ -15,7 +16,9 @@ mod lazy;
 mod long;
 mod memory;
 mod methods;
+mod notices;
 mod offline;
+mod prefix;
 mod queries;
 mod replays;
 mod rules;
@@ -23,5 +26,6 @@ mod steward;
 mod storage;
 mod survival;
 mod talk;
+mod tool_endings;
 mod trees;
 mod usage;

@@ -1,8 +1,8 @@
 //! A query from its question to its end.
 
 use dodona_agent::conversation::{
-    ContextStatus, ConversationError, Ending, ExchangeRole, NewMessage, NewQuery, QueryState,
-    ToolCallStatus, Which,
+    ContextStatus, ConversationError, Ending, ExchangeOrigin, ExchangeRole, NewMessage, NewQuery,
+    QueryState, ToolCallStatus, Which,
 };
 use dodona_proto::{Message, StreamId};
 use serde_json::json;
@@ -71,7 +71,7 @@ async fn the_window_is_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_query_knows_that_somebody_else_spoke() {
+async fn a_steering_message_joins_the_conversation_when_the_loop_takes_it() {
     let disk = Disk::new().await;
     let conversations = disk.open();
     let mut query = conversations
@@ -79,16 +79,39 @@ async fn a_query_knows_that_somebody_else_spoke() {
         .await
         .unwrap();
     let shown = query.window().await.unwrap();
-    assert!(!query.is_behind().await.unwrap());
     conversations
         .steer(&alice(), None, "In French.".to_owned(), &bytes())
         .await
         .unwrap();
-    assert!(query.is_behind().await.unwrap());
+    assert_eq!(query.window().await.unwrap(), shown);
+    assert!(query.take_steering(1).await.unwrap().is_some());
     let seen = query.window().await.unwrap();
     assert_eq!(seen[..shown.len()], shown[..]);
     assert!(matches!(&seen[shown.len()..], [Message::User { content }] if content == "In French."));
-    assert!(!query.is_behind().await.unwrap());
+    assert!(query.take_steering(1).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_steering_message_of_a_query_that_ends_stays_in_the_conversation() {
+    let disk = Disk::new().await;
+    let conversations = disk.open();
+    let query = conversations
+        .begin_query(&alice(), question("Why?"))
+        .await
+        .unwrap();
+    query.append(1, asks(&["a"])).await.unwrap();
+    let message = "In French.".to_owned();
+    conversations
+        .steer(&alice(), None, message, &bytes())
+        .await
+        .unwrap();
+    crash(query);
+    let conversations = disk.open();
+    let context = conversations.show(&alice(), None).await.unwrap();
+    let last = context.recent_exchanges.last().unwrap();
+    assert_eq!(last.content, "In French.");
+    assert_eq!(last.origin, Some(ExchangeOrigin::Steering));
+    assert_strict(&conversations.window(&alice(), "default").await.unwrap());
 }
 
 #[tokio::test]
@@ -297,10 +320,7 @@ async fn a_crash_interrupts_and_a_second_recovery_changes_nothing() {
     let Some(Message::Tool { content, .. }) = shown.get(3) else {
         panic!("{shown:#?}")
     };
-    assert!(
-        content.contains("interrupted before it answered"),
-        "{content}"
-    );
+    assert!(content.contains("interrupted while it ran"), "{content}");
     ask(&conversations, "Two?", "Yes.").await;
 }
 

@@ -17,11 +17,12 @@ use crate::talk::{Setup, Talk};
 fn responder(request: &SeenRequest) -> Reply {
     let messages = request.body["messages"].as_array().unwrap();
     let last = messages.last().unwrap();
-    let asked = messages
-        .iter()
-        .rev()
-        .find(|message| message["role"] == "user");
-    let asked = asked.unwrap()["content"].as_str().unwrap();
+    // Passages that were looked up come after the question.
+    let asked = messages.iter().rev().find_map(|message| {
+        let content = message["content"].as_str()?;
+        (message["role"] == "user" && content.starts_with("Question")).then_some(content)
+    });
+    let asked = asked.unwrap();
     let number: usize = asked
         .split(|c: char| !c.is_ascii_digit())
         .find_map(|digits| digits.parse().ok())

@@ -301,7 +301,13 @@ impl Talk {
 
     /// As a new process would find it.
     pub(crate) async fn restart(self) -> Self {
+        self.restart_after(|_| {}).await
+    }
+
+    /// The same after something was changed while no process ran.
+    pub(crate) async fn restart_after(self, change: impl FnOnce(&Self)) -> Self {
         self.hub.stop(Duration::from_secs(5)).await;
+        change(&self);
         let (hub, project) = start(&self.folder, &self.options, &self.config, &self.plugins).await;
         Self {
             hub,
@@ -400,13 +406,16 @@ impl Answer {
             .collect()
     }
 
-    /// How each tool call ended.
+    /// How each tool call ended, in the order of the calls. Results arrive in the order of ending.
     pub(crate) fn endings(&self) -> Vec<&str> {
         let results = self.data("ToolResult");
-        results
-            .iter()
-            .map(|result| result["ending"].as_str().unwrap())
-            .collect()
+        let calls = self.data("ToolCall");
+        let mut open: Vec<&&Value> = results.iter().collect();
+        let ending = |call: &&Value| {
+            let at = open.iter().position(|result| result["id"] == call["id"])?;
+            open.remove(at)["ending"].as_str()
+        };
+        calls.iter().filter_map(ending).collect()
     }
 
     pub(crate) fn status(&self) -> DoneStatus {

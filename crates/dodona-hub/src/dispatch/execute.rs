@@ -81,10 +81,27 @@ pub(super) async fn emit_result(
         .await
 }
 
+/// What happens to a result that work returns after it was told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LateResult {
+    /// It becomes the result of the call.
+    Kept,
+    /// The call ends as cancelled or late.
+    Discarded,
+}
+
 /// Polls the work until it completes, panics, is cancelled or passes its deadline.
 pub(super) async fn supervise<T>(
     call: &RunningCall,
     work: CallFuture<'_, T>,
+) -> Result<T, CallError> {
+    supervise_until(call, work, LateResult::Discarded).await
+}
+
+pub(super) async fn supervise_until<T>(
+    call: &RunningCall,
+    work: CallFuture<'_, T>,
+    late: LateResult,
 ) -> Result<T, CallError> {
     let mut work = CatchPanic(Some(work));
     // Most calls complete at the first poll and need neither a timer nor a cancellation listener.
@@ -100,9 +117,10 @@ pub(super) async fn supervise<T>(
         error = unconstrained(wait_for_stop(call)) => error,
     };
     call.info.cancel.cancel();
-    // The result of these last milliseconds is ignored, because the call was stopped.
-    let _ = tokio::time::timeout(GRACE, &mut work).await;
-    Err(error)
+    match tokio::time::timeout(GRACE, &mut work).await {
+        Ok(Ok(result)) if late == LateResult::Kept => Ok(result),
+        _ => Err(error),
+    }
 }
 
 /// Completes when the call has to stop, and returns the reason.

@@ -21,9 +21,10 @@ mod tool_hooks;
 
 use std::sync::Arc;
 
-use dodona_proto::{CallError, MethodKind};
+use dodona_proto::{CallError, ErrorCode, MethodKind, Mutation};
 use serde_json::Value;
 use tokio::task::coop::consume_budget;
+use tokio::time::Instant;
 
 use crate::call::RunningCall;
 use crate::hub::HubInner;
@@ -34,7 +35,9 @@ pub(crate) use ending::{CALLER_GONE, CallGuard, PARENT_ENDED};
 pub use root::PreparedCall;
 pub(crate) use tool_hooks::PendingNotifications;
 
-use execute::{CallFuture, emit_result, execute, execute_and_emit, supervise};
+use execute::{
+    CallFuture, LateResult, emit_result, execute, execute_and_emit, supervise, supervise_until,
+};
 use gates::GateOutcome;
 use tool_hooks::ToolHooks;
 
@@ -126,9 +129,22 @@ async fn run_tool_steps(
     };
     let value = hooks.finish(outcome).await?;
     if call.has_reader() && !is_emitted {
-        supervise(&call, Box::pin(emit_result(&call, route, &value))).await?;
+        match supervise(&call, Box::pin(emit_result(&call, route, &value))).await {
+            // The tool has finished. A cancel that arrives while its result is emitted must not
+            // report it as cancelled to the agent that called it.
+            Err(error) if !call.is_root() && is_stop(&error) => {}
+            emitted => emitted?,
+        }
     }
     Ok(value)
+}
+
+/// Whether a call ended because it was cancelled or late, and not because of a fault.
+fn is_stop(error: &CallError) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::Cancelled | ErrorCode::DeadlineExceeded
+    )
 }
 
 async fn journal_and_execute(
@@ -136,7 +152,25 @@ async fn journal_and_execute(
     route: &Arc<Route>,
     params: Value,
 ) -> Result<Value, CallError> {
+    let call = Arc::clone(guard.call());
+    if call.info.cancel.is_cancelled() && !call.is_root() {
+        // Cancelled while its gates ran: the method must not start any more.
+        let reason = call.tree.cancel_reason();
+        return Err(CallError::new(ErrorCode::Cancelled, reason));
+    }
     guard.journal_start(route, &params).await?;
-    let call = guard.call();
-    supervise(call, execute(call, route, params)).await
+    let on_start = call.state().on_start.take();
+    if let Some(on_start) = on_start {
+        on_start.run(call.info.call_id).await?;
+    }
+    let late = match route.descriptor().mutation {
+        // What the method changed stays changed: the caller must learn that it finished.
+        Mutation::Mutates if !call.is_root() => LateResult::Kept,
+        _ => LateResult::Discarded,
+    };
+    let (start, paused) = (Instant::now(), call.deadline.paused_so_far());
+    let outcome = supervise_until(&call, execute(&call, route, params), late).await;
+    let paused = call.deadline.paused_so_far().saturating_sub(paused);
+    call.state().ran = Some(start.elapsed().saturating_sub(paused));
+    outcome
 }

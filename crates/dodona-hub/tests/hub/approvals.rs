@@ -104,6 +104,7 @@ fn asking(
         }),
         unary(spec("probe.agent"), |ctx, p: Object| async move {
             let request = ToolRequest {
+                on_start: None,
                 params: Params::foreign(json!({})),
                 timeout: p
                     .get("timeout_ms")

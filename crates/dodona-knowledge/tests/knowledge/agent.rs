@@ -42,6 +42,7 @@ impl Agent {
         }))
         .unwrap();
         let request = ToolRequest {
+            on_start: None,
             params: Params::foreign(p.params),
             timeout: None,
             snapshot: Some(Arc::new(snapshot)),

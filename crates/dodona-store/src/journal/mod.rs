@@ -421,6 +421,17 @@ impl Journal {
         Ok(calls)
     }
 
+    /// How a call of a mutating method ended. `None` if the journal has no end of it.
+    pub async fn call_status(&self, call: CallId) -> Result<Option<DoneStatus>, JournalError> {
+        let call = call.to_string();
+        let status: Option<String> = self
+            .inner
+            .db
+            .read(move |tx| tx.query_opt(schema::CALL_STATUS, (call.as_str(),), |row| row.get(0)))
+            .await?;
+        Ok(status.and_then(|text| serde_json::from_value(Value::String(text)).ok()))
+    }
+
     /// Removes what `retention` no longer keeps: entries that are too old, and then the oldest ones
     /// until the rest fits. Where the system's clock is far ahead of the last run, nothing is removed
     /// because of its age.

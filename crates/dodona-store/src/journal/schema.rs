@@ -125,6 +125,10 @@ pub(super) const RECENT_CALLS: &str = "
     select call_id, path, method, user_id, project_id, params, began_at, ended_at, status, code
     from calls order by no desc limit ?1";
 
+/// The newest calls are searched first: recovery looks for calls of the last process.
+pub(super) const CALL_STATUS: &str =
+    "select status from calls where call_id = ?1 and ended_at is not null order by no desc limit 1";
+
 pub(super) const ADD_RECORD: &str = "
     insert into records (kind, type, source, severity, event_id, user_id, project_id, call_id, at, body, causes)
     values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)

@@ -34,6 +34,7 @@ mod rules;
 mod search;
 mod serve;
 mod start;
+mod steer;
 mod threads;
 mod token;
 mod trust;
@@ -159,6 +160,7 @@ enum Command {
     Open(open::Open),
     Calls(calls::Calls),
     Cancel(cancel::Cancel),
+    Steer(steer::Steer),
     Approvals(approvals::Approvals),
     Token(token::Token),
     Trust(trust::Trust),
@@ -262,6 +264,7 @@ impl Cli {
             Command::Open(open) => open.run(&shell).await,
             Command::Calls(calls) => calls.run(&shell).await,
             Command::Cancel(cancel) => cancel.run(&shell).await,
+            Command::Steer(steer) => steer.run(&shell).await,
             Command::Approvals(approvals) => approvals.run(&shell).await,
             Command::Token(token) => token.run(&shell).await,
             Command::Trust(trust) => trust.run(&shell).await,

@@ -47,6 +47,7 @@ mod serve;
 mod settings;
 #[cfg(unix)]
 mod signals;
+mod steer;
 mod surfaces;
 mod threads;
 mod trust;

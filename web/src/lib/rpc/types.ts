@@ -102,6 +102,9 @@ export type AgentResponse = {
   context_id: string;
   /** The agent that answered. */
   agent_id: string;
+  /** The limit that ended the query, where the answer was given because of one. The call then
+   * ends with this error. */
+  limit?: TurnLimit | null;
 };
 
 export type AgentTrace = {
@@ -743,6 +746,9 @@ export type EventTrace = {
 
 /** Identifies an exchange. */
 export type ExchangeId = string;
+
+/** Why there is a message that is neither a question nor an answer. */
+export type ExchangeOrigin = "notice" | "steering" | "preload" | "remembered" | "turn_limit";
 
 /** Exchanges of a conversation, by their positions. */
 export type ExchangeRange = {
@@ -1403,6 +1409,8 @@ export type OracleExchange = {
   tool_calls?: ToolCallRecord[] | null;
   /** The call that a tool's message answers. */
   tool_call_id?: string | null;
+  /** Why the message exists, where it is not a question, an answer or a tool's result. */
+  origin?: ExchangeOrigin | null;
   /** When it was said. */
   timestamp: string;
   /** How many tokens it has for the model of the conversation. */
@@ -1617,7 +1625,7 @@ export type PromptTokens = {
 
 /** Who answers. Any server that speaks OpenAI's chat completions is `openai` with a `base_url`
  * of its own. */
-export type Provider = "openrouter" | "openai" | "anthropic" | "ollama" | "llamacpp" | "vllm" | "offline";
+export type Provider = "openrouter" | "openai" | "openai-responses" | "anthropic" | "ollama" | "llamacpp" | "vllm" | "offline";
 
 /** An entry that was written. */
 export type Pushed = {
@@ -2211,7 +2219,7 @@ export type Stats = {
 export type Status = "active" | "archived" | "all";
 
 export type Steered = {
-  /** The query that goes on with it. */
+  /** The running query. */
   query_id: QueryId;
 };
 
@@ -2471,6 +2479,16 @@ export type TrustState = "nothing" | "untrusted" | "trusted" | "changed";
 export type TrustedResult = {
   /** By directory. */
   projects: Pin[];
+};
+
+/** A limit that a query reached. */
+export type TurnLimit = {
+  /** The code of the error: `limit.turns`. */
+  code: string;
+  /** What was reached. */
+  message: string;
+  /** What to do. */
+  hint: string;
 };
 
 export type TurnMessages = {
@@ -3021,12 +3039,12 @@ export interface Methods {
     result: ShowResult;
     kind: "unary";
   };
-  /** Says something to the model while it works on a query: it sees it before its next step. */
+  /** Send a message to the query that is running in a conversation. The model reads it with its next request. Returns the id of the query. */
   "agent.steer": {
     params: {
-      /** What to tell the model. */
+      /** The message. */
       message: string;
-      /** The conversation, by id or name; the default one without. */
+      /** The conversation, by id or name. Default: the default conversation. */
       context_id?: string | null;
     };
     result: Steered;

@@ -97,7 +97,7 @@ export class Answer {
     answer.firstExchange = exchanges[0]?.exchange.id ?? null;
     answer.lastExchange = exchanges.at(-1)?.exchange.id ?? null;
     answer.parts = exchanges.slice(1).flatMap(partsOf);
-    const said = exchanges.slice(1).filter((one) => one.exchange.role === "user");
+    const said = exchanges.slice(1).filter((one) => isSteering(one.exchange));
     answer.steers = said.map((one) => ({ turn: one.turn, text: one.exchange.content }));
     return answer;
   }
@@ -252,8 +252,15 @@ export class Answer {
   }
 }
 
+/** Whether a message was sent by the user while the query was running. Older ones have no origin. */
+function isSteering(exchange: ArchivedExchange["exchange"]): boolean {
+  return exchange.role === "user" && (!exchange.origin || exchange.origin === "steering");
+}
+
 function partsOf({ exchange }: ArchivedExchange): Part[] {
-  if (exchange.role === "user") return [{ kind: "steer", text: exchange.content }];
+  if (isSteering(exchange)) return [{ kind: "steer", text: exchange.content }];
+  // Notices and passages that were looked up are for the model.
+  if (exchange.role === "user") return [];
   if (exchange.role === "tool") return [];
   const text: Part[] = exchange.content ? [{ kind: "text", text: exchange.content }] : [];
   const tools = (exchange.tool_calls ?? []).map(

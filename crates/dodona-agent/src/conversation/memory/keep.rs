@@ -155,14 +155,14 @@ fn keep_topic(
         .iter()
         .map(|entry| match entry.is_quote() {
             true => Vec::new(),
-            false => summary::facts_of(&entry.exchange),
+            false => summary::facts_in_text(&entry.exchange),
         })
         .collect();
     if facts.iter().all(Vec::is_empty) {
         return Ok(());
     }
     for (entry, facts) in entries.iter().zip(facts) {
-        let is_question = entry.exchange.role == ExchangeRole::User;
+        let is_question = entry.exchange.is_question();
         if facts.is_empty() && !is_question {
             continue;
         }

@@ -64,6 +64,8 @@ fn of_exchange(exchange: &OracleExchange) -> Vec<SummaryLine> {
     let mut add = |kind, text: &str| lines.push(SummaryLine::new(kind, one_line(text, LONGEST)));
     match exchange.role {
         ExchangeRole::Tool => return lines,
+        // Notices, steering and preloaded passages are not what the user asked.
+        ExchangeRole::User if !exchange.is_question() => return lines,
         ExchangeRole::User => add(LineKind::Asked, &exchange.content),
         ExchangeRole::Assistant => {
             said(exchange)
@@ -79,10 +81,33 @@ fn of_exchange(exchange: &OracleExchange) -> Vec<SummaryLine> {
     lines
 }
 
-/// What of an exchange must outlive it. A number or a name that stands in a decision is told there.
-pub(in super::super) fn facts_of(exchange: &OracleExchange) -> Vec<SummaryLine> {
+/// The facts in an exchange that a summary keeps: decisions, commands, numbers, names, and the files
+/// and symbols of its text and of its tool calls. A number or a name that is part of a decision is
+/// kept with the decision.
+fn facts_of(exchange: &OracleExchange) -> Vec<SummaryLine> {
+    let mut lines = facts_in_text(exchange);
+    if exchange.role != ExchangeRole::Assistant {
+        return lines;
+    }
+    let in_arguments = |names: &[String], kind| -> Vec<SummaryLine> {
+        let names = names
+            .iter()
+            .filter(|name| !exchange.content.contains(*name));
+        names
+            .map(|name| SummaryLine::new(kind, one_line(name, LONGEST)))
+            .collect()
+    };
+    lines.extend(in_arguments(&exchange.mentioned_files, LineKind::File));
+    lines.extend(in_arguments(&exchange.mentioned_symbols, LineKind::Symbol));
+    lines.retain(|line| !line.text.is_empty());
+    lines
+}
+
+/// The facts in the text of a question or an answer. Arguments of tools are not among them: nobody
+/// said them.
+pub(in super::super) fn facts_in_text(exchange: &OracleExchange) -> Vec<SummaryLine> {
     let mut lines = Vec::new();
-    if exchange.role == ExchangeRole::Tool {
+    if !exchange.is_question() && exchange.role != ExchangeRole::Assistant {
         return lines;
     }
     let mut add = |kind, text: &str| lines.push(SummaryLine::new(kind, one_line(text, LONGEST)));
@@ -109,10 +134,11 @@ pub(in super::super) fn facts_of(exchange: &OracleExchange) -> Vec<SummaryLine> 
             add(LineKind::Name, &clause);
         }
     }
-    for name in &exchange.mentioned_files {
+    let is_in_text = |name: &&String| exchange.content.contains(name.as_str());
+    for name in exchange.mentioned_files.iter().filter(is_in_text) {
         add(LineKind::File, name);
     }
-    for name in &exchange.mentioned_symbols {
+    for name in exchange.mentioned_symbols.iter().filter(is_in_text) {
         add(LineKind::Symbol, name);
     }
     lines.retain(|line| !line.text.is_empty());

@@ -22,7 +22,7 @@ use super::id::ExchangeId;
 use super::rows;
 
 pub(super) use fit::{FRAME, fit, fit_tokens};
-pub(super) use fold::{facts_of, fold, one_line};
+pub(super) use fold::{facts_in_text, fold, one_line};
 pub(super) use units::turns;
 
 /// The longest text of a line, in characters.

@@ -8,7 +8,7 @@ use dodona_testkit::{fault, fingerprint, principal};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde_json::json;
 
-use super::life::Agent;
+use super::life::{self, Agent};
 use super::script;
 
 /// A home and everything its users were told.
@@ -135,6 +135,7 @@ impl Ledger {
         {
             let stored = Stored::open(&agent);
             stored.check_whole();
+            stored.check_files(&life::files(&self.home));
             for (number, told) in &new {
                 self.count(&stored, *number);
                 stored.check_told(*number, told);
@@ -266,6 +267,24 @@ impl Stored {
         ] {
             let found: i64 = self.0.query_row(sql, (), |row| row.get(0)).unwrap();
             assert_eq!(found, 0, "{what}");
+        }
+    }
+
+    /// The recorded ending of each write agrees with the disk: a success has written its file, a
+    /// call that never started has not, and a file belongs to a call that was recorded as started.
+    fn check_files(&self, files: &Path) {
+        let sql = "select call_id, ending, started_at is not null from tool_calls";
+        let mut statement = self.0.prepare(sql).unwrap();
+        let rows = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        let calls: Vec<(String, String, bool)> = rows.unwrap().map(Result::unwrap).collect();
+        for (id, ending, started) in calls.iter().filter(|(id, ..)| script::writes(id)) {
+            let written = files.join(id).exists();
+            match ending.as_str() {
+                "success" => assert!(written && *started, "{id} wrote no file"),
+                "interrupted" if *started => {}
+                "interrupted" => assert!(!written, "{id} wrote and was never recorded as started"),
+                other => panic!("{id} ended as {other}"),
+            }
         }
     }
 

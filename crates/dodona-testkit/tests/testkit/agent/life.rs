@@ -114,9 +114,13 @@ impl Agent {
             token_budget: Some(4_000),
             ..AgentOptions::default()
         };
+        let files = files(home);
+        std::fs::create_dir_all(&files).unwrap();
         let hub = TestHub::builder()
             .plugin(move || AgentPlugin::new(options.clone()))
-            .plugin(|| MarksPlugin);
+            .plugin(move || MarksPlugin {
+                files: files.clone(),
+            });
         let hub = hub.start_at(home).await.unwrap();
         let root = home.join("project");
         std::fs::create_dir_all(&root).unwrap();
@@ -159,8 +163,15 @@ fn models(url: &str) -> Models {
     models
 }
 
-/// Tools that say when they run.
-struct Marks;
+/// Where the tool `marks.write` writes.
+pub(super) fn files(home: &Path) -> PathBuf {
+    home.join("written")
+}
+
+/// Tools that print that they run, and one that writes files.
+struct Marks {
+    files: PathBuf,
+}
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Mark {
@@ -183,6 +194,15 @@ impl Marks {
         Ok(p)
     }
 
+    /// Write a file with this name, on another thread as the vault does.
+    #[method(scope = "marks:use", tool(category = "meta"), mutates)]
+    async fn write(&self, _ctx: &CallCtx, p: Mark) -> Result<Mark, CallError> {
+        let (path, text) = (self.files.join(&p.text), p.text.clone());
+        let work = move || std::fs::write(path, text).unwrap();
+        tokio::task::spawn_blocking(work).await.unwrap();
+        Ok(p)
+    }
+
     /// Never works.
     #[method(scope = "marks:use", tool(category = "meta"))]
     async fn fail(&self, _ctx: &CallCtx, _p: Nothing) -> Result<Mark, CallError> {
@@ -190,7 +210,9 @@ impl Marks {
     }
 }
 
-struct MarksPlugin;
+struct MarksPlugin {
+    files: PathBuf,
+}
 
 impl Plugin for MarksPlugin {
     fn name(&self) -> &'static str {
@@ -202,6 +224,9 @@ impl Plugin for MarksPlugin {
     }
 
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
-        Box::pin(async { Ok(Contribution::new().methods(Arc::new(Marks).plugin_methods()?)) })
+        let marks = Arc::new(Marks {
+            files: self.files.clone(),
+        });
+        Box::pin(async move { Ok(Contribution::new().methods(marks.plugin_methods()?)) })
     }
 }

@@ -23,11 +23,18 @@ pub(super) fn calls(number: u64) -> Vec<(String, &'static str)> {
         (id(0, 0), "success"),
         (id(0, 1), "error"),
         (id(0, 2), "success"),
+        (id(0, 3), "success"),
     ];
     if takes_long(number) {
         calls.push((id(1, 0), "success"));
+        calls.push((id(1, 1), "success"));
     }
     calls
+}
+
+/// Whether a call, by its id, writes a file of that name.
+pub(super) fn writes(id: &str) -> bool {
+    id.ends_with("-0-3") || id.ends_with("-1-0")
 }
 
 fn takes_long(number: u64) -> bool {
@@ -51,16 +58,19 @@ pub(super) fn reply(request: &SeenRequest) -> Reply {
     let mark = |id: &str| format!(r#"{{"text":"{id}"}}"#);
     match turns.count() {
         0 => {
-            let (first, fails, last) = (id(0, 0), id(0, 1), id(0, 2));
+            let (first, fails, last, write) = (id(0, 0), id(0, 1), id(0, 2), id(0, 3));
             Reply::text("Let me look.")
                 .step(pause)
                 .tool_call(&first, "marks_mark", &[&mark(&first)])
                 .tool_call(&fails, "marks_fail", &["{}"])
                 .tool_call(&last, "marks_mark", &[&mark(&last)])
+                .tool_call(&write, "marks_write", &[&mark(&write)])
         }
         1 if takes_long(number) => {
-            let id = id(1, 0);
-            Reply::stream().tool_call(&id, "marks_mark", &[&mark(&id)])
+            let (write, last) = (id(1, 0), id(1, 1));
+            Reply::stream()
+                .tool_call(&write, "marks_write", &[&mark(&write)])
+                .tool_call(&last, "marks_mark", &[&mark(&last)])
         }
         _ => {
             let mut reply = Reply::stream();

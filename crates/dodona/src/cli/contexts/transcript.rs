@@ -43,6 +43,8 @@ struct Decision {
 struct Exchange {
     id: String,
     role: String,
+    /// Why there is a message that is neither a question nor an answer, such as `notice`.
+    origin: Option<String>,
     content: String,
     tool_calls: Option<Vec<Call>>,
 }
@@ -125,7 +127,11 @@ fn said(exchange: &Exchange, paint: Paint, width: Option<usize>, text: &mut Stri
         .collect();
     let line = lines.join(&format!("\n{}", " ".repeat(before)));
     let id = paint.dim(layout::short_id(&exchange.id));
-    let role = paint.heading(format!("{:9}", exchange.role));
+    let role = match exchange.origin.as_deref() {
+        None | Some("turn_limit") => &exchange.role,
+        Some(origin) => origin,
+    };
+    let role = paint.heading(format!("{role:9}"));
     let _ = writeln!(text, "{}", format!("{id}  {role}  {line}").trim_end());
 }
 
