@@ -212,14 +212,14 @@ test("Plugins and System", async ({ app, server, model }) => {
   model.says([{ tool: "vault_write", arguments: { path: "notes/decisions/mail.md", body } }]);
   const { context_id } = await server.call<{ context_id: string }>("agent.create");
   await server.call("agent.chat", { message: "Write down what we decided about mail", context_id });
+  await app.open(`#/ask/${context_id}`);
+  await expect(page.getByRole("region", { name: "Approval of vault.write" })).toBeVisible();
+  await look(app, "approval");
   await app.open("#/system");
   await expect(page.getByLabel("Health", { exact: true })).toContainText("Healthy");
   await expect(page.getByRole("region", { name: "Approval of vault.write" })).toBeVisible();
   await expect(page.getByRole("treeitem").nth(2)).toBeVisible();
   await shoot(app, "system");
-  await app.open(`#/ask/${context_id}`);
-  await expect(page.getByRole("region", { name: "Approval of vault.write" })).toBeVisible();
-  await look(app, "approval");
   await app.open("#/system/usage");
   await shoot(app, "usage");
   await app.open("#/system/limits");
