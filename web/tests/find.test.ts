@@ -128,8 +128,9 @@ test("j and k walk through lists", async ({ app }) => {
 
 test("plugins say what they do", async ({ app }) => {
   await app.open("#/plugins");
-  const row = app.page.getByRole("row").filter({ has: app.page.getByRole("link", { name: "events", exact: true }) });
-  await expect(row).toContainText("Lists recent events and streams new ones.");
+  const rows = app.page.getByRole("table", { name: "Plugins" }).locator("tbody tr");
+  await expect(rows.filter({ hasText: "events" }).first()).toContainText("Lists recent events and streams new ones.");
+  for (const row of await rows.all()) await expect(row.locator(".about"), await row.innerText()).not.toBeEmpty();
 });
 
 test("the note tree starts folded where there are many notes, and joins single folders", async ({ app, server }) => {

@@ -104,7 +104,7 @@ test("the focus goes through the page in the order of reading, and comes back fr
     );
   }
   const place = (name: RegExp) => seen.findIndex((one) => name.test(one));
-  const order = [/^Skip/, /^Search/, /^Ask$/, /^Rules$/, /^System$/, /^Keyboard/, /^Find a rule$/, /^New rule$/];
+  const order = [/^Skip/, /^Find anything/, /^Ask$/, /^Rules$/, /^System$/, /^Keyboard/, /^Find a rule$/, /^New rule$/];
   const places = order.map(place);
   expect(places, seen.join(" | ")).toEqual(places.toSorted((a, b) => a - b));
   expect(places).not.toContain(-1);

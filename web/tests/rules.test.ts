@@ -117,7 +117,7 @@ test("a core rule says why it cannot be switched off", async ({ app, server }) =
   await expect(page.getByRole("switch", { name: "token-budget-warning is on" })).toHaveCount(0);
   await page.getByRole("button", { name: /token-budget-warning is a core rule/ }).click();
   await expect(page.getByText("token-budget-warning is a core rule", { exact: true })).toBeVisible();
-  await expect(page.getByText("nobody switches them off", { exact: false }).first()).toBeVisible();
+  await expect(page.getByText("cannot be switched off", { exact: false }).first()).toBeVisible();
   await open(app, "token-budget-warning");
   await expect(page.getByText("nothing replaces it")).toBeVisible();
   await expect(page.getByRole("button", { name: /^Edit/ })).toHaveCount(0);

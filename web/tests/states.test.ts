@@ -11,7 +11,7 @@ const nothing: [string, string][] = [
   ["#/notes?show=tags", "No note has a tag"],
   ["#/threads", "There are no threads yet"],
   ["#/code", "There is no code here"],
-  ["#/system", "Nothing is running"],
+  ["#/system", "No running calls"],
   ["#/system/usage", "No model was asked in this time"],
 ];
 

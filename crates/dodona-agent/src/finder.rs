@@ -29,6 +29,10 @@ impl Plugin for ToolsPlugin {
         "1.0.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Finds tools for agents that are not offered all of them."
+    }
+
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
         let finder = Arc::new(Finder {
             toolboxes: self.toolboxes.clone(),

@@ -107,6 +107,10 @@ impl Plugin for AgentPlugin {
         "0.2.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Answers questions with citations, and keeps conversations."
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async move {
             let conversations =

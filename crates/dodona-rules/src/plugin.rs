@@ -61,7 +61,7 @@ impl Plugin for RulesPlugin {
     }
 
     fn description(&self) -> &'static str {
-        "What shall happen when: rules in TOML."
+        "Evaluates rules in TOML: approvals, limits, notices and logs."
     }
 
     /// Core rules cannot be switched off, and so not with all the others either.

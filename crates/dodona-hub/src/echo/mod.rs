@@ -34,6 +34,10 @@ impl Plugin for EchoPlugin {
         "1.0.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Test methods that count, wait, nest and fail."
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
             let new = || {

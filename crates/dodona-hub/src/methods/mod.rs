@@ -57,6 +57,10 @@ impl Plugin for HubPlugin {
         env!("CARGO_PKG_VERSION")
     }
 
+    fn description(&self) -> &str {
+        "Calls, approvals, projects, tokens and health of the server."
+    }
+
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
         let hub = self.hub.clone();
         let approvals = Arc::new(ApprovalMethods { hub: hub.clone() }).plugin_methods();

@@ -39,6 +39,10 @@ impl Plugin for CodePlugin {
         "1.0.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Searches and reads the project's code and its history."
+    }
+
     fn activate(&self, _ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
             let code = Arc::new(Code {

@@ -37,6 +37,10 @@ impl Plugin for SearchPlugin {
         "1.0.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Searches notes, threads and code, and keeps the index."
+    }
+
     /// Built from the project's files.
     fn durability(&self) -> Durability {
         Durability::Rebuildable

@@ -46,6 +46,10 @@ impl Plugin for ThreadPlugin {
         "1.0.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Keeps threads of thoughts, findings and decisions."
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
             let book = Book::new(ctx.db);

@@ -65,6 +65,10 @@ impl Plugin for VaultPlugin {
         "1.0.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Reads, writes, links and undoes changes to notes."
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async {
             let scribes = Arc::new(Scribes::new(ctx.db));

@@ -59,6 +59,10 @@ impl Plugin for WebPlugin {
         "1.0.0"
     }
 
+    fn description(&self) -> &'static str {
+        "Fetches and searches public web pages."
+    }
+
     fn activate(&self, ctx: PluginContext) -> Activating<'_> {
         Box::pin(async move {
             let web = Arc::new(Web {

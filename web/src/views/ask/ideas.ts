@@ -43,7 +43,9 @@ async function notes(): Promise<Candidate[]> {
     (/^readme\.md$/i.test(path) ? 0 : /decision|adr/i.test(path) ? 10 : 20) + path.split("/").length;
   const sorted = list.sort((a, b) => rank(a) - rank(b));
   return sorted.map(({ title, path }) => ({
-    question: /^readme\.md$/i.test(path) ? `What is ${title}?` : `What do we know about ${title}?`,
+    question: /^readme\.md$/i.test(path)
+      ? `What is ${title}?`
+      : `What do we know about ${title.includes(" ") ? `“${title}”` : title}?`,
     path,
   }));
 }

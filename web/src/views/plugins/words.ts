@@ -20,7 +20,7 @@ const CAPABILITIES: Record<string, string> = {
   llm_io: "Sees and changes what goes to a model and comes back",
   tool_exec: "Sees, changes and refuses calls of tools",
   daemon_server: "Registers with the server",
-  turn_lifecycle: "Is told of questions, turns and sessions",
+  turn_lifecycle: "Receives events of questions, turns and sessions",
 };
 
 export function capability(name: string): string {

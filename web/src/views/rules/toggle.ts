@@ -4,7 +4,7 @@ import { call } from "$lib/rpc";
 import type { RuleSummary } from "$lib/rpc/types";
 import { short } from "./words";
 
-export const CORE = "Core rules hold for everybody: nobody switches them off, on the page or elsewhere.";
+export const CORE = "Core rules apply to all users and cannot be switched off.";
 
 /** Whether it worked; a failure is told. */
 export async function toggle(rule: RuleSummary, on: boolean): Promise<boolean> {

@@ -66,7 +66,7 @@ export function spansOf(
 const INDEXING = /^(looking at the files|(read|index|embed)\w* \d+ of \d+)/i;
 
 /** Milliseconds before the first turn that are worth a span. */
-const NOTABLE = 20;
+const NOTABLE = 1;
 
 /** The time before the first request: the queue, the search for passages and the prompt. */
 function addPreparation(root: Span, requests: Span[]): void {
