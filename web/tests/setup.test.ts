@@ -48,7 +48,7 @@ test("a model on this machine is found, and used without a restart", async ({ pa
     await expect(page.getByRole("article").getByText("Answered by the model.")).toBeVisible();
     expect(model.requests.at(-1)?.model).toBe("qwen3:8b");
     // The command line and the next start know it too.
-    expect(app.server.run("models", "list")).toMatch(/\* ollama/);
+    expect(app.server.run("models", "list")).toMatch(/ollama \(default\)/);
   });
 });
 
