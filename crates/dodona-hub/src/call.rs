@@ -352,7 +352,8 @@ impl RunningCall {
                 reader.reserve().await;
             }
         };
-        let _ = tokio::time::timeout(timeout, all).await;
+        // Boxed, because few calls have in-process readers and all would hold the memory.
+        let _ = Box::pin(tokio::time::timeout(timeout, all)).await;
     }
 
     /// An item of this call. The reader sets `seq`.

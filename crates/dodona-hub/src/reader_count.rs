@@ -71,7 +71,9 @@ impl ReaderCount {
             };
             // A reader that came and left between two polls has changed `left`.
             let change = readers.wait_for(|readers| !is_abandoned(readers) || readers.left != left);
-            if tokio::time::timeout_at(left + grace, change).await.is_err() {
+            // Boxed, because a stream that is being read never gets here.
+            let change = Box::pin(tokio::time::timeout_at(left + grace, change));
+            if change.await.is_err() {
                 return;
             }
         }

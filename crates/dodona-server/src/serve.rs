@@ -81,17 +81,21 @@ async fn connection(socket: Socket, app: &Arc<App>, router: &axum::Router) {
     http.timer(TokioTimer::new())
         .header_read_timeout(app.options.header_timeout);
     let answer = service_fn(|request| dispatch(Arc::clone(app), router, request));
-    let connection = http
-        .serve_connection(TokioIo::new(socket), answer)
-        .with_upgrades();
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = &mut connection => ended,
-        () = app.shutdown.cancelled() => {
+    let connection = http.serve_connection(TokioIo::new(socket), answer);
+    // Not needed while the connection is open, which can be for hours.
+    drop(http);
+    let mut connection = std::pin::pin!(connection.with_upgrades());
+    let mut shutdown = std::pin::pin!(app.shutdown.cancelled());
+    let mut is_closing = false;
+    // One loop instead of a second await, so that the future has room for one state only.
+    let ended = std::future::poll_fn(|cx| {
+        if !is_closing && shutdown.as_mut().poll(cx).is_ready() {
+            is_closing = true;
             connection.as_mut().graceful_shutdown();
-            connection.await
         }
-    };
+        connection.as_mut().poll(cx)
+    })
+    .await;
     if let Err(error) = ended {
         // Peers that go away or talk nonsense are no trouble of ours.
         tracing::debug!(%error, "a connection ended early");

@@ -1,4 +1,7 @@
 //! The end of a call: exactly one `Done` item, whatever happens.
+//!
+//! Futures of rare or slow steps (journal, errors) are boxed: the future of every call has room for its
+//! largest step, and 10 000 idle streams would hold that memory for steps that they never reach.
 
 use std::sync::Arc;
 
@@ -68,7 +71,7 @@ impl CallGuard {
             params: params.clone(),
             began: Timestamp::now(),
         };
-        self.call.hub.journal.begin_call(head).await?;
+        Box::pin(self.call.hub.journal.begin_call(head)).await?;
         self.is_journaled = true;
         Ok(())
     }
@@ -95,11 +98,8 @@ impl CallGuard {
             route.meter.record_end(status, self.call.elapsed());
         }
         if std::mem::take(&mut self.is_journaled) {
-            self.call
-                .hub
-                .journal
-                .end_call(self.call.info.call_id, status, code)
-                .await?;
+            let call_id = self.call.info.call_id;
+            Box::pin(self.call.hub.journal.end_call(call_id, status, code)).await?;
         }
         if let Err(error) = &outcome {
             self.log(error);
@@ -118,7 +118,7 @@ impl CallGuard {
                 hint: error.hint_text().map(str::to_owned),
             };
             // If this item cannot be stored, `Done` still carries the reason.
-            let _ = self.call.send_error(body).await;
+            let _ = Box::pin(self.call.send_error(body)).await;
         }
     }
 

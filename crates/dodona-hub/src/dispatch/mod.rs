@@ -101,7 +101,9 @@ async fn run_steps(
     params: Value,
 ) -> Result<Value, CallError> {
     if route.descriptor().tool.is_some() {
-        return run_tool_steps(guard, route, params).await;
+        // Boxed, because it is by far the largest part of the future: without this every running call,
+        // an idle stream for example, would hold the memory that only tool calls need.
+        return Box::pin(run_tool_steps(guard, route, params)).await;
     }
     guard.journal_start(route, &params).await?;
     let call = guard.call();

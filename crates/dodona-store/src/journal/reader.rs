@@ -62,7 +62,8 @@ impl StreamReader {
         }
         let items = match self.await_ring().await? {
             Some(items) => items,
-            None => read_page(&self.db, self.stream, self.after, PAGE).await?,
+            // Boxed, because a reader that keeps up never gets here and would hold the memory.
+            None => Box::pin(read_page(&self.db, self.stream, self.after, PAGE)).await?,
         };
         let Some(last) = items.last() else {
             // A finished stream that has nothing (more) to show.

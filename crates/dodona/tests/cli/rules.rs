@@ -184,11 +184,7 @@ fn a_new_rule_works_and_is_not_written_over() {
     assert_eq!(home.run(&["rules", "test", file]).code, Some(0));
     let again = run(&home, &["rules", "new", "be-brief"]);
     assert_eq!(again.code, Some(2), "{}", again.shown());
-    assert!(
-        again.stderr.contains("already exists"),
-        "{}",
-        again.stderr
-    );
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
     let wrong = run(&home, &["rules", "new", "Be Brief"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.shown());
     let own = json(&home, &["rules", "new", "mine", "--user"]);
