@@ -179,3 +179,25 @@ test("an unknown address says so", async ({ app }) => {
   await app.page.getByRole("link", { name: "Go to Ask" }).click();
   await expect(question(app)).toBeVisible();
 });
+
+test("a wide table scrolls on a phone, and its words stay whole", async ({ app, model }) => {
+  const { page } = app;
+  await page.setViewportSize({ width: 390, height: 844 });
+  const row = (word: string) => `| ${Array.from({ length: 7 }, () => word).join(" | ")} |\n`;
+  model.says([{ text: row("heading") + row("---") + row("seventeen") }]);
+  await app.open("#/ask");
+  await question(app).fill("Show a wide table");
+  await page.keyboard.press("Enter");
+  await expect(latest(app).getByRole("cell", { name: "seventeen" })).toHaveCount(7);
+  const lines = await latest(app)
+    .getByRole("cell", { name: "seventeen" })
+    .evaluateAll((cells) =>
+      cells.map((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+      }),
+    );
+  expect(lines).toEqual([1, 1, 1, 1, 1, 1, 1]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+});

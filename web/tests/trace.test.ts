@@ -17,6 +17,7 @@ test("the trace of an answer shows calls, times, tokens, rules and events", asyn
   await expect(tree.getByRole("treeitem", { name: /agent\.chat/ })).toBeVisible();
   await expect(tree.getByRole("treeitem", { name: /turn 2 · test/ })).toBeVisible();
   await expect(tree.getByText("agent.vault")).toBeVisible();
+  await expect(tree.getByRole("treeitem", { name: /turn 2 · test/ })).toContainText("$0.0048");
   // That a citation holds is checked by a call that is no tool: only its items tell what it was.
   await expect(tree.getByRole("treeitem", { name: /search\.resolve/ })).toBeVisible();
   const chart = page.getByRole("figure", { name: "Flame chart" });
