@@ -28,13 +28,13 @@ pub type ScopeWork<'a> =
 /// method, deadline, snapshot and token.
 #[derive(Debug)]
 pub struct CallInfo {
-    /// Which call.
+    /// The id of the call in its tree.
     pub call_id: CallId,
     /// The names that led to it.
     pub path: PluginPath,
     /// What was called; absent for a named inner part.
     pub method: Option<MethodName>,
-    /// Who is asking.
+    /// The user and the surface that the call comes from.
     pub principal: Arc<Principal>,
     /// About which project.
     pub project: Option<Arc<Project>>,
@@ -114,7 +114,7 @@ pub struct ToolRequest {
     /// The parameters.
     pub params: Params,
     /// How long it may take, if shorter than the method's own bound. The hub keeps the time, so
-    /// that it can stand still while a person is asked.
+    /// that it can pause while an approval is pending.
     pub timeout: Option<Duration>,
     /// How the query stands.
     pub snapshot: Option<Arc<QuerySnapshot>>,
@@ -131,7 +131,7 @@ pub struct ToolStart(Arc<dyn Fn(CallId) -> StartFuture + Send + Sync>);
 type StartFuture = BoxFuture<'static, Result<(), CallError>>;
 
 impl ToolStart {
-    /// Wraps a callback.
+    /// Creates one from a function that returns a future.
     pub fn new(callback: impl Fn(CallId) -> StartFuture + Send + Sync + 'static) -> Self {
         Self(Arc::new(callback))
     }

@@ -91,7 +91,7 @@ impl QueryRun<'_> {
     }
 
     /// Stores an answer and ends the query. Only then is the end emitted: an answer that cannot be
-    /// stored is none. `None` if the user has sent a message in the meantime: the answer is stored,
+    /// stored is an error. `None` if the user has sent a message in the meantime: the answer is stored,
     /// and the query goes on.
     pub(super) async fn complete(
         &mut self,

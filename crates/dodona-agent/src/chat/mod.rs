@@ -25,6 +25,7 @@ mod turn;
 mod types;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dodona_llm::{Model, RequestDigest};
 use dodona_plugin::hooks::Hooks;
@@ -107,6 +108,10 @@ pub(crate) async fn addressee(
     })
 }
 
+/// How long a cancelled query waits for running tools. Half of the time after which the hub drops a
+/// cancelled call, so that the end of the query is still stored.
+const TOOLS_GRACE: Duration = Duration::from_millis(25);
+
 /// Answers a question as one of the agents, and stores what was said whatever happens. Tools are
 /// called with `tool_ctx`, everything else is the call's own.
 pub(crate) async fn answer_as(
@@ -142,8 +147,9 @@ pub(crate) async fn answer_as(
     let mut tools_running = work.tools_running.subscribe();
     let stopped = async {
         tool_ctx.cancel.cancelled().await;
-        // Running tools end first, and their results are stored. The hub bounds the time.
-        let _ = tools_running.wait_for(|running| !running).await;
+        // Tools that are about to end do so first, and their results are stored.
+        let ended = tools_running.wait_for(|running| !running);
+        let _ = tokio::time::timeout(TOOLS_GRACE, ended).await;
     };
     let answering = async {
         work.apply_effects(effects).await?;
@@ -183,7 +189,7 @@ pub(crate) fn counter(model: &Arc<dyn Model>) -> Counter {
     Arc::new(move |message| counter.count_message(message) as u64)
 }
 
-/// A running query.
+/// The state of a running query: its identity, its handles, and what its turns leave to the next one.
 struct QueryRun<'c> {
     agent: &'c Agent,
     ctx: &'c CallCtx,

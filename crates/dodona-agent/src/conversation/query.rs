@@ -177,7 +177,7 @@ pub struct Appended {
 /// An answer that was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredAnswer {
-    /// The exchange.
+    /// The stored message, and the tokens of the window with it.
     pub(crate) appended: Appended,
     /// Whether the query has ended with it. If not, the user has sent a message that the next
     /// request contains.
@@ -487,7 +487,7 @@ impl Query {
     }
 
     /// Adds the messages that the user has sent since the last request, where the conversation is
-    /// now. `None` if there are none.
+    /// now. Returns `None` if no message is waiting.
     pub async fn take_steering(
         &mut self,
         turn: u32,

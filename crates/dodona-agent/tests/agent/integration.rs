@@ -315,15 +315,17 @@ async fn what_is_preloaded_can_be_chosen_and_changed_and_cited() {
     talk.server.reply(ModelReply::text("In September [1]."));
     let answer = talk.ask("When are they ripe?").await;
     let sent = talk.sent();
-    let question = last_content(&sent);
-    assert!(question.starts_with("When are they ripe?\n\nPassages of the project"));
-    assert!(question.contains("[1] fruit.md") && question.contains("Apples ripen"));
-    assert!(question.ends_with("Pears are out of season."));
-    assert_eq!(would["messages"][0]["content"], question);
+    assert_eq!(sent[1]["content"], "When are they ripe?");
+    let passages = last_content(&sent);
+    assert!(passages.starts_with("Passages of the project"));
+    assert!(passages.contains("[1] fruit.md") && passages.contains("Apples ripen"));
+    assert!(passages.ends_with("Pears are out of season."));
+    assert_eq!(would["messages"][1]["content"], passages);
     assert_eq!(answer.response()["sources"][0]["path"], "fruit.md");
     let kept = talk.call("agent.show", json!({})).await.unwrap();
-    let kept = kept["context"]["recent_exchanges"][0]["content"].clone();
-    assert_eq!(kept, "When are they ripe?");
+    let kept = &kept["context"]["recent_exchanges"];
+    assert_eq!(kept[0]["content"], "When are they ripe?");
+    assert_eq!(kept[1]["origin"], "preload");
 }
 
 #[tokio::test]

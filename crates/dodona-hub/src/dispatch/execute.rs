@@ -81,7 +81,7 @@ pub(super) async fn emit_result(
         .await
 }
 
-/// What happens to a result that work returns after it was told to stop.
+/// What happens to a result that work returns after the call was cancelled or late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LateResult {
     /// It becomes the result of the call.

@@ -257,9 +257,7 @@ impl Answer for ResponseReader {
                 self.take_text(delta, out);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                if !delta.is_empty() {
-                    out.push(ModelEvent::Reasoning(delta));
-                }
+                out.extend((!delta.is_empty()).then_some(ModelEvent::Reasoning(delta)));
             }
             "response.function_call_arguments.delta" => {
                 let item_id = event.item_id.unwrap_or_default();

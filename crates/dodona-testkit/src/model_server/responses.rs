@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::play::Render;
 use super::reply::Step;
 
-/// Writes one answer.
+/// Renders the steps of a reply as events of the protocol.
 pub(super) struct Responses {
     model: Value,
     sequence: usize,
