@@ -1,7 +1,7 @@
 //! `agent.trace`: everything that is known of how a query went.
 
 use dodona_plugin::store::Redactor;
-use dodona_plugin::store::journal::{EventFilter, Place, RecordedEvent};
+use dodona_plugin::store::journal::{EventFilter, ReadPosition, RecordedEvent};
 use dodona_plugin::{CallCtx, CallError};
 use dodona_proto::{CallId, Message, Usage};
 use jiff::Timestamp;
@@ -262,13 +262,13 @@ async fn events(
             .map(|at| at + jiff::SignedDuration::from_secs(5)),
         ..EventFilter::of(owner.user.clone())
     };
-    let (mut found, mut place) = (Vec::new(), Place::Beginning);
+    let (mut found, mut place) = (Vec::new(), ReadPosition::Beginning);
     for _ in 0..MOST_PAGES {
         let page = agent.history.page(filter.clone(), place).await?;
         let Some(last) = page.last() else {
             break;
         };
-        place = Place::After(last.position);
+        place = ReadPosition::After(last.position);
         found.extend(page.iter().filter_map(|event| event_of(event, recorded)));
         if found.len() >= MOST_EVENTS {
             found.truncate(MOST_EVENTS);

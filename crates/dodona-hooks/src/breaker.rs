@@ -1,32 +1,31 @@
-//! Rest for a callback that keeps failing.
+//! Circuit breaker for a callback that keeps failing.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many failures in a row are too many.
+/// Number of consecutive failures that open the breaker.
 const TOO_MANY: u32 = 5;
 
-/// How long a callback is left alone then.
+/// How long an open breaker skips the callback.
 const REST: Duration = Duration::from_secs(30);
 
-/// Counts failures in a row. After too many the callback is left alone for a while, and then
-/// tried once.
+/// Counts consecutive failures. After too many the callback is skipped for a while, and then tried once.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     failures: AtomicU32,
-    /// Milliseconds after `since` until which nothing is asked; zero while all is well.
+    /// Milliseconds after `since` until which the callback is skipped; zero while the breaker is closed.
     resting_until: AtomicU64,
     since: Instant,
 }
 
-/// What a failure led to.
+/// The effect of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tripped {
-    /// The callback goes on being asked.
+    /// The callback continues to run.
     No,
-    /// It is left alone from now on.
+    /// The callback is skipped from now on.
     Now,
 }
 
@@ -39,13 +38,13 @@ impl Breaker {
         }
     }
 
-    /// Whether the last run failed: only then is there more to ask.
+    /// Whether the last run failed. Only then the other fields need to be read.
     #[inline]
     pub(crate) fn is_troubled(&self) -> bool {
         self.failures.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the callback is to be left alone.
+    /// Whether the callback must be skipped now.
     #[inline]
     pub(crate) fn is_resting(&self) -> bool {
         let until = self.resting_until.load(Ordering::Relaxed);
@@ -71,7 +70,7 @@ impl Breaker {
     }
 
     fn now(&self) -> u64 {
-        // From 1, so that zero can mean that all is well.
+        // At least 1, because zero means closed.
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 }

@@ -1,4 +1,4 @@
-//! A point that is being fired.
+//! Firing a hook point.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,19 +11,19 @@ use crate::list::List;
 use crate::point::Point;
 use crate::trace::Trace;
 
-/// What the callbacks of a point made of its payload, and what they want to happen.
+/// The result of firing a hook point: the changed payload and the effects of the callbacks.
 #[derive(Debug)]
 pub struct Fired<T> {
-    /// The payload with every edit.
+    /// The payload with all edits applied.
     pub payload: T,
-    /// In the order of the callbacks.
+    /// The effects, in the order of the callbacks.
     pub effects: Vec<PluginEffect>,
 }
 
-/// A point that is being fired.
+/// Firing a hook point.
 ///
-/// A future of our own and not an async function: where no callback waits, the payload stays where
-/// it is while they run, and to move it about would cost more than they do.
+/// A hand-written future instead of an async function: if no callback is async, the payload is not moved while
+/// they run. Moving it would cost more than most callbacks.
 #[must_use = "callbacks run when it is awaited"]
 pub struct Firing<'a, P: Point> {
     list: &'a List<P>,
@@ -32,7 +32,7 @@ pub struct Firing<'a, P: Point> {
     waiting: Option<BoxFuture<'a, Fired<P::Payload>>>,
 }
 
-/// Nothing in it is pinned: what could be is in a box.
+/// No field is pinned; futures of callbacks are boxed.
 impl<P: Point> Unpin for Firing<'_, P> {}
 
 impl<'a, P: Point> Firing<'a, P> {

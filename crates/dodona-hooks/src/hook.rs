@@ -1,4 +1,4 @@
-//! What a plugin contributes.
+//! Hooks that plugins contribute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use crate::list::{AsyncFn, Call, Entry, InlineFn, Who};
 use crate::point::{self, Lists, Point, Visitor};
 use crate::{HookFailure, Reply};
 
-/// How long an async callback may take where it does not say.
+/// Default timeout of an async callback.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What counts when a gate fails.
+/// What happens if a gate fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
-    /// The call goes on as if the gate had allowed it.
+    /// The call continues as if the gate had allowed it.
     Open,
     /// The call is denied.
     Closed,
 }
 
-/// A callback for one hook point. Which plugin it belongs to is the registry's word.
+/// A callback for one hook point. The registry assigns it to a plugin.
 pub struct Hook {
     pub(crate) terms: Terms,
     install: Box<dyn Install>,
 }
 
-/// When a callback runs, and what becomes of it when it fails.
+/// Order, timeout and failure policy of a callback.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
     pub(crate) point: HookPoint,
@@ -43,7 +43,7 @@ pub(crate) struct Terms {
 }
 
 impl Hook {
-    /// A callback that is done at once: no waiting, no deadline. Its panics are caught.
+    /// A synchronous callback without timeout. Panics are caught.
     pub fn inline<P: Point>(
         callback: impl Fn(&P::Payload) -> Result<Reply<P::Edit>, HookFailure> + Send + Sync + 'static,
     ) -> Self {
@@ -51,7 +51,7 @@ impl Hook {
         Self::new::<P>(Call::Inline(callback))
     }
 
-    /// A callback that may wait, for as long as its timeout.
+    /// An async callback, limited by its timeout.
     pub fn waiting<P: Point, F>(
         callback: impl Fn(Arc<P::Payload>) -> F + Send + Sync + 'static,
     ) -> Self
@@ -62,8 +62,8 @@ impl Hook {
         Self::new::<P>(Call::Waiting(callback))
     }
 
-    /// A callback from outside this program: it is given the payload as JSON and answers with
-    /// `{"edit": …, "effects": […]}`, or null for nothing.
+    /// A callback outside this program. It gets the payload as JSON and returns `{"edit": …, "effects": […]}`, or
+    /// null.
     pub fn foreign(
         point: HookPoint,
         callback: impl Fn(Value) -> BoxFuture<'static, Result<Value, HookFailure>>
@@ -74,12 +74,11 @@ impl Hook {
         point::visit(point, Foreign(Arc::new(callback)))
     }
 
-    /// Whether an answer from outside is one that a point takes, for whoever tries a callback
-    /// without firing it.
+    /// Checks whether a JSON reply is valid for a hook point, without firing it.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// If the reply does not match the hook point.
     pub fn check_answer(point: HookPoint, answer: &Value) -> Result<(), HookFailure> {
         point::visit(point, Check(answer))
     }
@@ -100,68 +99,67 @@ impl Hook {
         }
     }
 
-    /// At which point.
+    /// The hook point.
     pub fn point(&self) -> HookPoint {
         self.terms.point
     }
 
-    /// What logs and records call it, beside the plugin's name.
+    /// Sets the name shown in logs and traces, next to the plugin's name.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.terms.name = Some(name.into());
         self
     }
 
-    /// Runs it earlier (lower) or later (higher); 100 is usual.
+    /// Sets the priority. Lower runs earlier. Default 100.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.terms.priority = priority;
         self
     }
 
-    /// Runs it before those of another plugin, whatever the priorities.
+    /// Runs it before the callbacks of another plugin, regardless of priority.
     #[must_use]
     pub fn before(mut self, plugin: PluginName) -> Self {
         self.terms.before.push(plugin);
         self
     }
 
-    /// Runs it after those of another plugin, whatever the priorities.
+    /// Runs it after the callbacks of another plugin, regardless of priority.
     #[must_use]
     pub fn after(mut self, plugin: PluginName) -> Self {
         self.terms.after.push(plugin);
         self
     }
 
-    /// How long it may take; for those that wait.
+    /// Sets the timeout of an async callback.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.terms.timeout = timeout;
         self
     }
 
-    /// For a gate: denies the call when it fails. Without this, a gate that fails has no say.
+    /// For a gate: denies the call if the callback fails. Default: a failing gate is ignored.
     #[must_use]
     pub fn fail_closed(mut self) -> Self {
         self.terms.on_failure = OnFailure::Closed;
         self
     }
 
-    /// Asks it only about what happens, never about what is replayed: it keeps something of what it
-    /// sees.
+    /// Skips the callback in replays, because it records what it sees.
     #[must_use]
     pub fn live(mut self) -> Self {
         self.terms.live = true;
         self
     }
 
-    /// Puts it into the list of its point.
+    /// Adds it to the list of its hook point.
     pub(crate) fn install(&self, lists: &mut Lists, who: Who) {
         self.install.install(lists, &self.terms, who);
     }
 }
 
-/// A callback whose point's type is forgotten.
+/// A type-erased callback.
 trait Install: Send + Sync {
     fn install(&self, lists: &mut Lists, terms: &Terms, who: Who);
 }
@@ -175,7 +173,7 @@ impl<P: Point> Install for Call<P> {
 
 type ForeignFn = dyn Fn(Value) -> BoxFuture<'static, Result<Value, HookFailure>> + Send + Sync;
 
-/// Puts types around a callback that speaks JSON.
+/// Wraps a JSON callback in the types of a hook point.
 struct Foreign(Arc<ForeignFn>);
 
 impl Visitor for Foreign {
@@ -194,7 +192,7 @@ impl Visitor for Foreign {
     }
 }
 
-/// What an answer in JSON says.
+/// Parses a JSON reply.
 fn reply<P: Point>(answer: Value) -> Result<Reply<P::Edit>, HookFailure> {
     match answer {
         Value::Null => Ok(Reply::none()),
@@ -203,7 +201,7 @@ fn reply<P: Point>(answer: Value) -> Result<Reply<P::Edit>, HookFailure> {
     }
 }
 
-/// Reads an answer as a point would.
+/// Parses a reply for a hook point known by name.
 struct Check<'a>(&'a Value);
 
 impl Visitor for Check<'_> {

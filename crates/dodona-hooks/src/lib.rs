@@ -1,13 +1,11 @@
-//! Hook points: moments at which plugins may look, change or refuse.
+//! Hook points at which plugins observe, change or deny what happens.
 //!
-//! A plugin contributes [`Hook`]s: a callback for one [`Point`], with a priority. The hub puts
-//! them into a [`HookRegistry`] and freezes that into [`Hooks`], an immutable, ordered set that
-//! is read without a lock. Whoever comes to a point fires it with [`Hooks::fire`] and goes on
-//! with what the callbacks made of the payload.
+//! A plugin contributes [`Hook`]s: a callback for one [`Point`], with a priority. The hub collects them in a
+//! [`HookRegistry`] and freezes that into [`Hooks`], an immutable, ordered set that is read without a lock.
+//! The code at a hook point calls [`Hooks::fire`] and continues with the changed payload.
 //!
-//! A callback is shown the payload and returns a [`Reply`]: an edit of the point's own type, and
-//! effects. Edits are applied after the callback returned well, so one that fails, panics or is
-//! late has changed nothing.
+//! A callback gets the payload and returns a [`Reply`]: an edit of the hook point's type, and effects. Edits are
+//! applied after the callback has succeeded, so a callback that fails, panics or times out changes nothing.
 //!
 //! ```
 //! use dodona_hooks::point::PreToolExecute;
@@ -32,8 +30,8 @@
 //!
 //! # What it does not do
 //!
-//! It carries out no effect and waits for no person: a gate that wants somebody's word answers
-//! [`Verdict::Ask`](dodona_proto::hook::Verdict), and the hub does the waiting.
+//! It applies no effects and does not wait for approvals: a gate that requires one returns
+//! [`Verdict::Ask`](dodona_proto::hook::Verdict), and the hub waits.
 
 mod about;
 mod breaker;

@@ -1,4 +1,4 @@
-//! The callbacks of one point, and running them.
+//! The callbacks of one hook point, and running them.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ pub(crate) type AsyncFn<P> =
     dyn Fn(Arc<<P as Point>::Payload>) -> BoxFuture<'static, Answer<P>> + Send + Sync;
 type Answer<P> = Result<Reply<<P as Point>::Edit>, HookFailure>;
 
-/// What is run.
+/// The function to run.
 pub(crate) enum Call<P: Point> {
     Inline(Arc<InlineFn<P>>),
     Waiting(Arc<AsyncFn<P>>),
@@ -40,28 +40,28 @@ impl<P: Point> Clone for Call<P> {
     }
 }
 
-/// Whose callback it is.
+/// The plugin of the callback.
 #[derive(Debug, Clone)]
 pub(crate) struct Who {
     pub(crate) plugin: PluginName,
     pub(crate) id: u64,
 }
 
-/// A callback in its place.
+/// A callback in order.
 pub(crate) struct Entry<P: Point> {
     call: Call<P>,
     breaker: Breaker,
     on_failure: OnFailure,
     timeout: Duration,
     name: Option<String>,
-    /// Whether it keeps something of what it sees.
+    /// Skipped in replays.
     live: bool,
-    /// Dispatches that did not come to it.
+    /// Number of firings that ended before this callback.
     missed: AtomicU64,
     pub(crate) who: Who,
 }
 
-/// The callbacks of one point, in order.
+/// The callbacks of one hook point, in order.
 #[doc(hidden)]
 pub struct List<P: Point> {
     entries: Vec<Entry<P>>,
@@ -93,15 +93,15 @@ impl<P: Point> Entry<P> {
         }
     }
 
-    /// Asks a callback that does not wait.
+    /// Runs a synchronous callback.
     #[inline]
     fn ask(&self, callback: &InlineFn<P>, payload: &P::Payload) -> Answer<P> {
         catch_unwind(AssertUnwindSafe(|| callback(payload))).unwrap_or_else(|_| Err(panicked()))
     }
 
-    /// Asks a callback that may wait, for as long as it may take.
+    /// Runs an async callback with its timeout.
     async fn wait(&self, callback: &AsyncFn<P>, payload: Arc<P::Payload>) -> Answer<P> {
-        // Called inside the guarded future: making it may panic as running it may.
+        // Called inside the guarded future, because creating the future may panic too.
         let asked = AssertUnwindSafe(async move { callback(payload).await }).catch_unwind();
         match tokio::time::timeout(self.timeout, asked).await {
             Ok(Ok(answer)) => answer,
@@ -118,7 +118,7 @@ fn panicked() -> HookFailure {
     HookFailure::new("it panicked")
 }
 
-/// One firing of a point.
+/// One firing of a hook point.
 struct Dispatch<'a, P: Point> {
     effects: Vec<PluginEffect>,
     trace: &'a Trace,
@@ -137,7 +137,7 @@ impl<P: Point> List<P> {
         self.entries.push(entry);
     }
 
-    /// How often each callback was run, by its id.
+    /// Number of runs of each callback, by id.
     pub(crate) fn runs(&self, id: u64) -> u64 {
         let all = self.dispatches.load(Ordering::Relaxed);
         let entry = self.entries.iter().find(|entry| entry.who.id == id);
@@ -146,13 +146,13 @@ impl<P: Point> List<P> {
         })
     }
 
-    /// Whether one of its callbacks may wait.
+    /// Whether one of the callbacks is async.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         self.waits
     }
 
-    /// Runs every callback, of which none waits; what they want to happen.
+    /// Runs all callbacks, none of which is async, and returns their effects.
     #[inline]
     pub(crate) fn fire_inline(&self, payload: &mut P::Payload, trace: &Trace) -> Vec<PluginEffect> {
         if self.is_empty() {
@@ -167,9 +167,10 @@ impl<P: Point> List<P> {
     fn run(&self, payload: &mut P::Payload, dispatch: &mut Dispatch<'_, P>) {
         let mut next = 0;
         while next < self.entries.len() {
-            let (at, answer) = match dispatch.watched {
-                false => self.run_quietly(next, payload),
-                true => (next, None),
+            let (at, answer) = if dispatch.watched {
+                (next, None)
+            } else {
+                self.run_quietly(next, payload)
             };
             let Some(entry) = self.entries.get(at) else {
                 return;
@@ -185,11 +186,10 @@ impl<P: Point> List<P> {
         }
     }
 
-    /// Runs callbacks for as long as they have nothing to say. Tells which one stopped that: one
-    /// that answered, or one that needs more care than this and was not run.
+    /// Runs callbacks as long as they return an empty reply. Returns the first one that did not, or that needs the
+    /// slow path and was not run.
     ///
-    /// One guard against panics serves them all; to set one up for each takes longer than most of
-    /// them do.
+    /// One `catch_unwind` covers all of them, because one per callback takes longer than most callbacks.
     #[inline]
     fn run_quietly(&self, from: usize, payload: &P::Payload) -> (usize, Option<Answer<P>>) {
         let at = Cell::new(from);
@@ -212,7 +212,7 @@ impl<P: Point> List<P> {
         (at.get(), answer.unwrap_or_else(|_| Some(Err(panicked()))))
     }
 
-    /// Runs every callback, of which some may wait.
+    /// Runs all callbacks, some of which are async.
     pub(crate) async fn fire_waiting(
         &self,
         payload: P::Payload,
@@ -241,8 +241,8 @@ impl<P: Point> List<P> {
         }
     }
 
-    /// Asks every callback once more about something that was, but for those that keep something of
-    /// what they see. Nothing is recorded of it, and one that fails has no say.
+    /// Runs all callbacks on a replayed payload, except those that are live only. Nothing is recorded, and a
+    /// callback that fails is ignored.
     pub(crate) async fn ask_again(&self, payload: P::Payload) -> Fired<P::Payload> {
         let mut payload = Arc::new(payload);
         let mut effects = Vec::new();
@@ -272,7 +272,7 @@ impl<P: Point> List<P> {
         }
     }
 
-    /// Notes that the callbacks from one on were not come to.
+    /// Counts the callbacks that were not reached.
     fn miss(&self, from: usize) {
         for entry in &self.entries[from..] {
             entry.missed.fetch_add(1, Ordering::Relaxed);
@@ -290,7 +290,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
         }
     }
 
-    /// Runs one callback with all the care there is, unless it rests.
+    /// Runs one callback with panic guard, timing and breaker, unless the breaker is open.
     fn run(&mut self, entry: &Entry<P>, payload: &mut P::Payload) -> Flow {
         match &entry.call {
             Call::Inline(callback) if !entry.breaker.is_resting() => {
@@ -302,7 +302,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
         }
     }
 
-    /// Does what a callback answered. Mostly that is nothing.
+    /// Applies the reply of a callback. Most replies are empty.
     #[inline]
     fn take(
         &mut self,
@@ -360,9 +360,9 @@ impl<'a, P: Point> Dispatch<'a, P> {
         payload: &mut P::Payload,
     ) -> Flow {
         let plugin = &entry.who.plugin;
-        tracing::warn!(%plugin, hook = %P::POINT, name = entry.name, "a callback failed: {failure}");
+        tracing::warn!(%plugin, hook = %P::POINT, name = entry.name, "hook callback failed: {failure}");
         if entry.breaker.failed() == Tripped::Now {
-            tracing::error!(%plugin, hook = %P::POINT, name = entry.name, "a callback failed too often in a row and is left alone for a while");
+            tracing::error!(%plugin, hook = %P::POINT, name = entry.name, "hook callback failed repeatedly and is skipped for a while");
         }
         let record = RunRecord {
             error: Some(failure.0.clone()),
@@ -372,7 +372,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
         entry.refuse(payload)
     }
 
-    /// What it means that a callback is left alone.
+    /// The result for a callback whose breaker is open.
     #[cold]
     fn rests(&mut self, entry: &Entry<P>, payload: &mut P::Payload) -> Flow {
         entry.missed.fetch_add(1, Ordering::Relaxed);
@@ -381,7 +381,7 @@ impl<'a, P: Point> Dispatch<'a, P> {
 }
 
 impl<P: Point> Entry<P> {
-    /// A gate that must not fail refuses when it did.
+    /// A gate that fails closed denies the call.
     fn refuse(&self, payload: &mut P::Payload) -> Flow {
         let plugin = &self.who.plugin;
         match (self.on_failure, P::refusal(plugin)) {

@@ -1,18 +1,18 @@
-//! In which order callbacks run.
+//! The order of callbacks.
 
 use dodona_proto::PluginName;
 
 use crate::hook::Terms;
 
-/// A callback and whose it is, before it is in its place.
+/// A callback and its plugin, before sorting.
 pub(crate) struct Placed<'a> {
     pub(crate) plugin: &'a PluginName,
     pub(crate) terms: &'a Terms,
 }
 
-/// The order, as indices: ascending priority, then the plugin's name, then as registered; but no
-/// callback before one that it wants to follow. Where wishes go round in a circle, the first one
-/// in that order goes ahead, and the circle is told.
+/// The order, as indices: ascending priority, then plugin name, then order of registration; `before` and
+/// `after` take precedence. If these form a cycle, the first callback in that order runs first, and a warning
+/// is logged.
 pub(crate) fn order(hooks: &[Placed<'_>]) -> Vec<usize> {
     let mut waiting: Vec<usize> = (0..hooks.len()).collect();
     waiting.sort_by_key(|&at| (hooks[at].terms.priority, hooks[at].plugin, at));
@@ -32,7 +32,7 @@ pub(crate) fn order(hooks: &[Placed<'_>]) -> Vec<usize> {
         };
         let next = waiting.iter().position(is_free).unwrap_or_else(|| {
             let stuck = &hooks[waiting[0]];
-            tracing::warn!(plugin = %stuck.plugin, hook = %stuck.terms.point, "the wishes of callbacks, who goes first, form a circle");
+            tracing::warn!(plugin = %stuck.plugin, hook = %stuck.terms.point, "`before` and `after` of hooks form a cycle");
             0
         });
         ordered.push(waiting.remove(next));
@@ -40,7 +40,7 @@ pub(crate) fn order(hooks: &[Placed<'_>]) -> Vec<usize> {
     ordered
 }
 
-/// Whether one callback is to run after another.
+/// Whether one callback must run after another.
 fn follows(one: &Placed<'_>, other: &Placed<'_>) -> bool {
     one.terms.point == other.terms.point
         && one.plugin != other.plugin

@@ -1,4 +1,4 @@
-//! The hook points as types: what callbacks are shown at each, and what they may change.
+//! The hook points as types: payload and edit of each.
 
 use std::ops::ControlFlow;
 
@@ -16,24 +16,24 @@ use crate::about::AboutQuery;
 use crate::list::List;
 use crate::registry::Hooks;
 
-/// Whether the callbacks after this one are asked too.
+/// Whether the following callbacks run too.
 pub type Flow = ControlFlow<()>;
 
 /// A hook point.
 pub trait Point: Sized + Send + Sync + 'static {
-    /// Which.
+    /// The name.
     const POINT: HookPoint;
 
-    /// What callbacks are shown.
+    /// The payload that callbacks get.
     type Payload: Serialize + AboutQuery + Clone + Send + Sync + 'static;
 
-    /// What they may change.
+    /// The edit that callbacks may return.
     type Edit: Serialize + DeserializeOwned + Send + 'static;
 
-    /// Makes a change.
+    /// Applies an edit.
     fn apply(payload: &mut Self::Payload, edit: Self::Edit, plugin: &PluginName) -> Flow;
 
-    /// What it comes to when a callback fails that must not.
+    /// The edit for a failed callback that fails closed.
     fn refusal(_plugin: &PluginName) -> Option<Self::Edit> {
         None
     }
@@ -45,7 +45,7 @@ pub trait Point: Sized + Send + Sync + 'static {
     fn list_mut(lists: &mut Lists) -> &mut List<Self>;
 }
 
-/// Makes the points' types, the table of their callbacks, and the way from a name to a type.
+/// Generates the types of the hook points, the table of their callbacks, and the mapping from name to type.
 macro_rules! points {
     ($($(#[$doc:meta])* $name:ident: $field:ident, $payload:ty, $edit:ty, $apply:expr $(, refusing $refusal:expr)?;)+) => {
         $(
@@ -81,14 +81,14 @@ macro_rules! points {
             }
         )+
 
-        /// The callbacks of every point.
+        /// The callbacks of all hook points.
         #[doc(hidden)]
         #[derive(Default)]
         pub struct Lists {
             $($field: List<$name>,)+
         }
 
-        /// Does the same for whichever point has a name.
+        /// Runs a visitor for the hook point with this name.
         pub(crate) fn visit<V: Visitor>(point: HookPoint, visitor: V) -> V::Output {
             match point {
                 $(HookPoint::$name => visitor.visit::<$name>(),)+
@@ -97,26 +97,26 @@ macro_rules! points {
     };
 }
 
-/// Something to do with a point that is known only by its name.
+/// An operation on a hook point that is known only by name.
 pub(crate) trait Visitor {
-    /// What comes of it.
+    /// The result type.
     type Output;
 
-    /// Does it.
+    /// Runs the operation.
     fn visit<P: Point>(self) -> Self::Output;
 }
 
 points! {
-    /// It is known which conversation a query belongs to.
+    /// The conversation of a query has been determined.
     SessionResolved: session_resolved, hook::SessionResolved, NoEdit, |_, edit, _| match edit {};
-    /// A question has come.
+    /// A query has started.
     QueryReceived: query_received, hook::QueryReceived, NoEdit, |_, edit, _| match edit {};
-    /// While the tools are gathered that a model is offered.
+    /// While the tools offered to the model are collected.
     ToolRegistryBuild: tool_registry_build, ToolTable, Vec<ToolAddition>, |table, more, _| {
         table.added.extend(more);
         Flow::Continue(())
     };
-    /// While the system prompt is made.
+    /// While the system prompt is built.
     SystemPromptExtend: system_prompt_extend, SystemPrompt, PromptEdit, |system, edit, _| {
         match edit {
             PromptEdit::Append(more) => {
@@ -127,19 +127,19 @@ points! {
         }
         Flow::Continue(())
     };
-    /// Before passages are looked for that the model is shown unasked.
+    /// Before passages are retrieved for the first request.
     PrePreload: pre_preload, Preload, PreloadEdit, |preload, edit, _| {
         preload.requests = edit.requests;
         Flow::Continue(())
     };
-    /// After they were found.
+    /// After the passages were retrieved.
     PostPreload: post_preload, Preloaded, PreloadedEdit, |preloaded, edit, _| {
         preloaded.passages = edit.passages;
         Flow::Continue(())
     };
     /// Before each request to a model.
     PreLlmCall: pre_llm_call, ModelCall, ModelCallEdit, change_request;
-    /// After each answer of a model.
+    /// After each response of a model.
     PostLlmResponse: post_llm_response, ModelResponse, ModelResponseEdit, |said, edit, _| {
         said.text = edit.text.unwrap_or_else(|| std::mem::take(&mut said.text));
         said.calls = edit.calls.unwrap_or_else(|| std::mem::take(&mut said.calls));
@@ -148,26 +148,26 @@ points! {
     /// Before a tool runs.
     PreToolExecute: pre_tool_execute, ToolPending, Verdict, judge,
         refusing |plugin| Verdict::Deny(format!("the gate of plugin `{plugin}` failed"));
-    /// After a tool has run, or was kept from it.
+    /// After a tool has run or was denied.
     PostToolExecute: post_tool_execute, ToolEnded, ResultEdit, |ended, edit, _| {
         if ended.ending == ToolEnding::Success {
             ended.result = edit.result;
         }
         Flow::Continue(())
     };
-    /// A request to a model and the tools it asked for are done.
+    /// A request to a model and its tool calls are complete.
     TurnCompleted: turn_completed, hook::TurnCompleted, NoEdit, |_, edit, _| match edit {};
-    /// Before a conversation is shortened.
+    /// Before a conversation is compacted.
     PreCompact: pre_compact, Compacting, CompactEdit, |compacting, edit, _| {
         compacting.pinned.extend(edit.pin);
         compacting.summarizer = edit.summarizer.unwrap_or_else(|| std::mem::take(&mut compacting.summarizer));
         Flow::Continue(())
     };
-    /// After it was.
+    /// After a conversation was compacted.
     PostCompact: post_compact, Compacted, NoEdit, |_, edit, _| match edit {};
-    /// A conversation is over.
+    /// A session has ended.
     SessionEnd: session_end, SessionEnded, NoEdit, |_, edit, _| match edit {};
-    /// While the server gathers its routes.
+    /// While the server collects its routes.
     DaemonServerRegister: daemon_server_register, RouteTable, Vec<ServerRoute>, |table, more, plugin| {
         table.routes.extend(more.into_iter().map(|route| (plugin.clone(), route)));
         Flow::Continue(())
@@ -175,7 +175,7 @@ points! {
 }
 
 impl Hooks {
-    /// Whether anybody would be asked. Look before a payload is built.
+    /// Whether the hook point has callbacks. Check this before building a payload.
     #[inline]
     pub fn has_subscribers<P: Point>(&self) -> bool {
         !P::list(self.lists()).is_empty()
@@ -196,7 +196,7 @@ fn change_request(call: &mut ModelCall, edit: ModelCallEdit, _: &PluginName) -> 
     Flow::Continue(())
 }
 
-/// A refusal beats everything, a question beats an answer, and the first of equals counts.
+/// Deny takes precedence over ask, and ask over answer. Of equal verdicts the first counts.
 fn judge(call: &mut ToolPending, verdict: Verdict, plugin: &PluginName) -> Flow {
     match verdict {
         Verdict::Allow => {}

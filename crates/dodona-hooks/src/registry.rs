@@ -1,4 +1,4 @@
-//! Gathering callbacks, and the frozen set of them.
+//! Collecting callbacks, and the frozen set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::order::{Placed, order};
 use crate::point::{self, Lists, Point, Visitor};
 use crate::trace::{RunRecord, Trace};
 
-/// Names a registered callback.
+/// Id of a registered callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HookId(u64);
 
-/// Gathers callbacks until it is frozen.
+/// Collects callbacks until it is frozen.
 #[derive(Default)]
 pub struct HookRegistry {
     hooks: BTreeMap<HookId, (PluginName, Hook)>,
@@ -26,7 +26,7 @@ pub struct HookRegistry {
 }
 
 impl HookRegistry {
-    /// One that records where an earlier one did.
+    /// A registry that shares the trace of an earlier one.
     pub fn recording_to(trace: Arc<Trace>) -> Self {
         Self {
             trace,
@@ -34,7 +34,7 @@ impl HookRegistry {
         }
     }
 
-    /// Adds a callback of a plugin.
+    /// Registers a callback of a plugin.
     pub fn register(&mut self, plugin: &PluginName, hook: Hook) -> HookId {
         self.last += 1;
         let id = HookId(self.last);
@@ -42,17 +42,17 @@ impl HookRegistry {
         id
     }
 
-    /// Takes a callback out again; tells whether it was there.
+    /// Removes a callback and returns whether it was registered.
     pub fn unregister(&mut self, id: HookId) -> bool {
         self.hooks.remove(&id).is_some()
     }
 
-    /// Takes out all callbacks of a plugin.
+    /// Removes all callbacks of a plugin.
     pub fn unregister_all(&mut self, plugin: &PluginName) {
         self.hooks.retain(|_, (owner, _)| owner != plugin);
     }
 
-    /// Orders the callbacks for good. What was frozen before stays as it is.
+    /// Sorts the callbacks into an immutable set. Earlier sets are not changed.
     pub fn freeze(&self) -> Hooks {
         let hooks: Vec<_> = self.hooks.iter().collect();
         let placed: Vec<Placed<'_>> = hooks
@@ -89,22 +89,22 @@ impl HookRegistry {
     }
 }
 
-/// A registered callback, as listings show it. The list that has it is in the order of calling.
+/// A registered callback, for listings. Lists are in order of execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HookSubscription {
-    /// At which point.
+    /// The hook point.
     pub hook: HookPoint,
-    /// Whose.
+    /// The plugin.
     pub plugin: PluginName,
-    /// Which of the plugin's, where it says.
+    /// The name of the callback, if it has one.
     pub name: Option<String>,
     /// Lower runs earlier.
     pub priority: i32,
-    /// How often it was run.
+    /// Number of runs.
     pub runs: u64,
 }
 
-/// Every callback there is, in order. Read without a lock.
+/// All callbacks, in order. Read without a lock.
 #[derive(Default)]
 pub struct Hooks {
     lists: Lists,
@@ -113,33 +113,32 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Runs the callbacks of a point over a payload. Nothing that they do, panicking included,
-    /// reaches the one who fires but what comes back.
+    /// Runs the callbacks of a hook point. Failures and panics of callbacks do not reach the caller.
     #[doc(alias("invoke", "invoke_chain"))]
     #[inline]
     pub fn fire<P: Point>(&self, payload: P::Payload) -> Firing<'_, P> {
         Firing::new(P::list(&self.lists), &self.trace, payload)
     }
 
-    /// Asks about something that was, as it is replayed: nothing is recorded of it, and callbacks
-    /// that are [live](crate::Hook::live) are not asked.
+    /// Runs the callbacks in a replay: nothing is recorded, and [live](crate::Hook::live) callbacks are skipped.
     pub async fn ask_again<P: Point>(&self, payload: P::Payload) -> Fired<P::Payload> {
         P::list(&self.lists).ask_again(payload).await
     }
 
-    /// The same where the payload is dear: it is made only when somebody would see it.
+    /// Like `fire`, but builds the payload only if there is a callback.
     #[inline]
     pub async fn fire_with<P: Point>(
         &self,
         payload: impl FnOnce() -> P::Payload,
     ) -> Option<Fired<P::Payload>> {
-        match self.has_subscribers::<P>() {
-            true => Some(self.fire::<P>(payload()).await),
-            false => None,
+        if self.has_subscribers::<P>() {
+            Some(self.fire::<P>(payload()).await)
+        } else {
+            None
         }
     }
 
-    /// Every callback, by point and in the order in which they run.
+    /// Lists all callbacks, by hook point and in order of execution.
     pub fn list(&self) -> Vec<HookSubscription> {
         let mut infos: Vec<HookSubscription> = self
             .infos
@@ -157,12 +156,12 @@ impl Hooks {
         infos
     }
 
-    /// What callbacks did of late, oldest first.
+    /// Recent runs of callbacks, oldest first.
     pub fn recent(&self, limit: usize) -> Vec<RunRecord> {
         self.trace.recent(limit)
     }
 
-    /// Where runs are recorded.
+    /// The trace in which runs are recorded.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }

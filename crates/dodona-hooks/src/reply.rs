@@ -1,26 +1,26 @@
-//! What a callback answers.
+//! The reply of a callback.
 
 use dodona_proto::{Effect, PluginEffect};
 use serde::Deserialize;
 
-/// An edit of what the callback was shown, and effects. Nothing of either is usual.
+/// An edit of the payload, and effects. Most replies have neither.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "E: Deserialize<'de>"))]
 pub struct Reply<E> {
-    /// What should change.
+    /// The edit.
     #[serde(default = "Option::default")]
     pub edit: Option<E>,
-    /// What should happen beside that.
+    /// The effects.
     #[serde(default)]
     pub effects: Vec<Effect>,
-    /// The same in the names of others, for a plugin that speaks for them, as `rules` does. A
-    /// callback from outside this program speaks for itself only.
+    /// Effects on behalf of other plugins. The plugin `rules` uses this for rules of plugins. Not available to
+    /// external callbacks.
     #[serde(skip)]
     pub on_behalf: Vec<PluginEffect>,
 }
 
 impl<E> Reply<E> {
-    /// Nothing changes, nothing happens.
+    /// An empty reply.
     pub const fn none() -> Self {
         Self {
             edit: None,
@@ -29,7 +29,7 @@ impl<E> Reply<E> {
         }
     }
 
-    /// Changes something.
+    /// A reply with an edit.
     pub const fn edit(edit: E) -> Self {
         Self {
             edit: Some(edit),
@@ -38,14 +38,14 @@ impl<E> Reply<E> {
         }
     }
 
-    /// Has something happen.
+    /// Adds an effect.
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effects.push(effect);
         self
     }
 
-    /// Whether there is anything to do.
+    /// Whether the reply is empty.
     #[inline]
     pub(crate) fn is_none(&self) -> bool {
         self.edit.is_none() && self.effects.is_empty() && self.on_behalf.is_empty()
@@ -58,13 +58,13 @@ impl<E> Default for Reply<E> {
     }
 }
 
-/// Why a callback has no answer. The text is for the log.
+/// Why a callback failed. The text is for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HookFailure(pub String);
 
 impl HookFailure {
-    /// With a reason.
+    /// Creates a failure with a reason.
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }

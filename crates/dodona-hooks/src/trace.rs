@@ -1,4 +1,4 @@
-//! What callbacks did.
+//! The trace of callback runs.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,41 +9,41 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many records are kept.
+/// Maximum number of records.
 const KEPT: usize = 1000;
 
 /// One run of a callback.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRecord {
-    /// When it ended.
+    /// End time.
     pub at: Timestamp,
-    /// Whose callback.
+    /// The plugin of the callback.
     pub plugin: PluginName,
-    /// At which point.
+    /// The hook point.
     pub hook: HookPoint,
-    /// Which of the plugin's, where it says.
+    /// The name of the callback, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// About which query, where it was about one.
+    /// The query, if the payload belongs to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// For which user, where it was about one.
+    /// The user, if the payload belongs to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
-    /// How long it took.
+    /// Duration in microseconds.
     pub micros: f64,
-    /// What it changed.
+    /// The edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<Value>,
-    /// How many effects it wants.
+    /// Number of effects.
     pub effects: usize,
-    /// Why it did not work.
+    /// The error, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The newest records: of every callback that changed something, wanted something, failed or
-/// waited, and of all others too while somebody watches. What is not recorded is counted.
+/// The newest records. Contains runs that returned an edit or effects, failed or were async. Other runs are
+/// recorded only while the trace is watched; they are always counted.
 #[derive(Debug, Default)]
 pub struct Trace {
     watched: AtomicBool,
@@ -51,12 +51,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Records quiet runs too, or no longer. That costs two looks at the clock a run.
+    /// Turns recording of all runs on or off. It costs two clock reads per run.
     pub fn watch(&self, all: bool) {
         self.watched.store(all, Ordering::Relaxed);
     }
 
-    /// Whether quiet runs are recorded.
+    /// Whether all runs are recorded.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)

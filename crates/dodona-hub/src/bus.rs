@@ -1,4 +1,4 @@
-//! The event bus: journaled first, then told.
+//! The event bus. Events are journaled first, then delivered to subscribers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,18 +14,18 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task;
 use uuid::Uuid;
 
-/// The bus of one hub. The journal's pump does the telling, so subscribers see events in the
-/// order in which they are stored.
+/// The bus of one hub. The journal delivers the events, so that subscribers see them in the order in which
+/// they are stored.
 pub(crate) struct Bus {
     journal: Journal,
-    handled: Arc<Handled>,
+    in_progress: Arc<EventsInProgress>,
 }
 
 impl Bus {
     pub(crate) fn new(journal: Journal) -> Self {
         Self {
             journal,
-            handled: Arc::default(),
+            in_progress: Arc::default(),
         }
     }
 
@@ -35,13 +35,13 @@ impl Bus {
         causes: Vec<String>,
     ) -> Result<(), CallError> {
         if causes.len() >= LONGEST_CHAIN {
-            let error = too_long(&causes, draft.kind);
+            let error = chain_error(&causes, draft.kind);
             tracing::error!(source = draft.source, "{}", error.message);
             return Err(error);
         }
-        let is_told_again = draft.id.is_some();
-        self.journal.publish(stamped(draft, causes)).await?;
-        if is_told_again {
+        let has_own_id = draft.id.is_some();
+        self.journal.publish(build_event(draft, causes)).await?;
+        if has_own_id {
             self.journal.flush().await?;
         }
         Ok(())
@@ -51,7 +51,7 @@ impl Bus {
 impl EventBus for Bus {
     fn publish<'a>(&'a self, draft: EventDraft<'a>) -> BoxFuture<'a, Result<(), CallError>> {
         Box::pin(async move {
-            let causes = self.handled.here();
+            let causes = self.in_progress.causes_of_this_task();
             self.publish_caused(draft, causes).await
         })
     }
@@ -65,17 +65,17 @@ impl EventBus for Bus {
     }
 
     fn subscribe(&self, prefix: &str) -> Box<dyn Subscription> {
-        Box::new(Place {
+        Box::new(BusSubscription {
             prefix: prefix.to_owned(),
             events: self.journal.events(),
-            number: self.handled.number(),
+            number: self.in_progress.number(),
             task: None,
-            handled: Arc::clone(&self.handled),
+            in_progress: Arc::clone(&self.in_progress),
         })
     }
 }
 
-fn stamped(draft: EventDraft<'_>, causes: Vec<String>) -> Event {
+fn build_event(draft: EventDraft<'_>, causes: Vec<String>) -> Event {
     Event {
         id: draft.id.unwrap_or_else(Uuid::now_v7),
         kind: draft.kind.to_owned(),
@@ -90,37 +90,37 @@ fn stamped(draft: EventDraft<'_>, causes: Vec<String>) -> Event {
     }
 }
 
-fn too_long(causes: &[String], kind: &str) -> CallError {
+fn chain_error(causes: &[String], kind: &str) -> CallError {
     let chain = causes.join(" → ");
     let message = format!(
         "`{kind}` was not published: {} events have led to each other already ({chain})",
         causes.len()
     );
     CallError::new(ErrorCode::TooDeep, message)
-        .hint("one of the plugins that answer these events must not answer this one")
+        .hint("change one of the plugins so that it does not react to this event")
 }
 
-/// Which task is busy with which event: what it publishes meanwhile was caused by it. There is at
-/// most one entry for each subscription.
+/// Which task handles which event. An event published meanwhile by that task is recorded as caused by it. At
+/// most one entry per subscription.
 #[derive(Default)]
-struct Handled {
-    tasks: Mutex<HashMap<task::Id, Busy>>,
+struct EventsInProgress {
+    tasks: Mutex<HashMap<task::Id, EventInProgress>>,
     next: AtomicU64,
 }
 
-struct Busy {
-    /// The subscription that the event came from.
-    place: u64,
+struct EventInProgress {
+    /// The subscription that delivered the event.
+    subscription: u64,
     event: Arc<Event>,
 }
 
-impl Handled {
+impl EventsInProgress {
     fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What leads to an event that is published now, by this task.
-    fn here(&self) -> Vec<String> {
+    /// The causes of an event that this task publishes now.
+    fn causes_of_this_task(&self) -> Vec<String> {
         let Some(task) = task::try_id() else {
             return Vec::new();
         };
@@ -130,21 +130,21 @@ impl Handled {
             .map_or_else(Vec::new, |busy| busy.event.chain())
     }
 
-    fn tasks(&self) -> MutexGuard<'_, HashMap<task::Id, Busy>> {
+    fn tasks(&self) -> MutexGuard<'_, HashMap<task::Id, EventInProgress>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Place {
+struct BusSubscription {
     prefix: String,
     events: broadcast::Receiver<Arc<Event>>,
     number: u64,
-    /// Who is busy with the event that was taken last.
+    /// The task that handles the last event taken.
     task: Option<task::Id>,
-    handled: Arc<Handled>,
+    in_progress: Arc<EventsInProgress>,
 }
 
-impl Place {
+impl BusSubscription {
     fn wants(&self, kind: &str) -> bool {
         match kind.strip_prefix(self.prefix.as_str()) {
             Some(rest) => self.prefix.is_empty() || rest.is_empty() || rest.starts_with('.'),
@@ -152,39 +152,39 @@ impl Place {
         }
     }
 
-    /// Notes that this task is busy with an event from now on.
+    /// Records that this task handles the event from now on.
     fn begin(&mut self, event: &Arc<Event>) {
         self.task = task::try_id();
         if let Some(task) = self.task {
-            let busy = Busy {
-                place: self.number,
+            let busy = EventInProgress {
+                subscription: self.number,
                 event: Arc::clone(event),
             };
-            self.handled.tasks().insert(task, busy);
+            self.in_progress.tasks().insert(task, busy);
         }
     }
 
-    /// Whoever took the last event is done with it.
+    /// Records that the last event taken was in_progress.
     fn end(&mut self) {
         let Some(task) = self.task.take() else { return };
-        let mut tasks = self.handled.tasks();
-        // The task may be busy with an event of another subscription by now.
+        let mut tasks = self.in_progress.tasks();
+        // The task may already handle an event of another subscription.
         if tasks
             .get(&task)
-            .is_some_and(|busy| busy.place == self.number)
+            .is_some_and(|busy| busy.subscription == self.number)
         {
             tasks.remove(&task);
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for BusSubscription {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl Subscription for Place {
+impl Subscription for BusSubscription {
     fn next(&mut self) -> BoxFuture<'_, Option<Result<Arc<Event>, Lagged>>> {
         Box::pin(async move {
             self.end();

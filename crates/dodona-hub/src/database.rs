@@ -1,8 +1,8 @@
-//! `hub.db`: facts whose one owner is the hub.
+//! The schema of `hub.db`.
 
 use dodona_store::Migration;
 
-/// Its file below the data directory.
+/// File name in the data directory.
 pub(crate) const FILE: &str = "hub.db";
 
 pub(crate) const MIGRATIONS: &[Migration] = &[

@@ -9,7 +9,7 @@ use dodona_plugin::{
     PluginContext, plugin,
 };
 use dodona_proto::Event;
-use dodona_store::journal::{EventFilter, Place, RecordedEvent};
+use dodona_store::journal::{EventFilter, ReadPosition, RecordedEvent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -58,12 +58,12 @@ struct EventMethods {
 
 #[derive(Deserialize, JsonSchema)]
 struct RecentParams {
-    /// Events of this type and below, such as `custom.release` or `tool.call`; an empty text is
-    /// every type.
+    /// Events of this type and its subtypes, such as `custom.release` or `tool.call`. An empty string means all
+    /// types.
     #[serde(default = "custom", rename = "type")]
     #[schemars(length(max = 256))]
     kind: String,
-    /// At most so many.
+    /// Maximum number of events. Default 50.
     #[serde(default = "some")]
     #[schemars(range(min = 1, max = 1000))]
     limit: u32,
@@ -80,9 +80,9 @@ fn some() -> u32 {
 /// Recent events.
 #[derive(Serialize, JsonSchema)]
 struct RecentResult {
-    /// The newest first.
+    /// Newest first.
     events: Vec<EventRecord>,
-    /// Whether there are older ones.
+    /// Whether older events exist.
     more: bool,
 }
 
@@ -157,7 +157,7 @@ impl Watch {
         out: &Emitter<EventRecord>,
     ) -> Result<bool, CallError> {
         loop {
-            let place = Place::After(self.position);
+            let place = ReadPosition::After(self.position);
             let page = history.page(self.filter.clone(), place).await?;
             let Some(last) = page.last() else {
                 return Ok(true);

@@ -1,13 +1,13 @@
-//! The journal's events, for plugins that read them again.
+//! Access to recorded events for plugins.
 
 use dodona_plugin::{BoxFuture, CallError, EventHistory};
 use dodona_proto::{CallId, DoneStatus, StreamId};
 use dodona_store::journal::{
-    EventFilter, InterruptedStream, Journal, Place, Recent, RecordedEvent,
+    EventFilter, InterruptedStream, Journal, ReadPosition, RecentEvents, RecordedEvent,
 };
 use serde_json::Value;
 
-/// The events of one hub's journal.
+/// Reads the events in the journal.
 pub(crate) struct History {
     journal: Journal,
 }
@@ -22,12 +22,12 @@ impl EventHistory for History {
     fn page(
         &self,
         filter: EventFilter,
-        place: Place,
+        place: ReadPosition,
     ) -> BoxFuture<'_, Result<Vec<RecordedEvent>, CallError>> {
         Box::pin(async move {
             // Events are queued before they are stored. What was published before a reader begins
             // is stored once it has waited here; later pages are about older events.
-            if matches!(place, Place::Beginning | Place::End) {
+            if matches!(place, ReadPosition::Beginning | ReadPosition::End) {
                 self.journal.flush().await?;
             }
             Ok(self.journal.events_from(filter, place).await?)
@@ -39,7 +39,7 @@ impl EventHistory for History {
         filter: EventFilter,
         below: &'a str,
         limit: u32,
-    ) -> BoxFuture<'a, Result<Recent, CallError>> {
+    ) -> BoxFuture<'a, Result<RecentEvents, CallError>> {
         Box::pin(async move {
             self.journal.flush().await?;
             Ok(self.journal.recent_of(filter, below, limit).await?)

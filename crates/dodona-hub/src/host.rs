@@ -1,4 +1,4 @@
-//! What plugins get from the hub itself.
+//! The hub's implementation of the host traits for plugins.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,11 @@ use serde_json::{Map, Value};
 
 use crate::hub::HubInner;
 
-/// What the types of events begin with that plugins make up.
+/// Prefix of the types of events that plugins publish.
 const CUSTOM: &str = "custom.";
 
-/// The hub, as plugins see it that fire hook points or evaluate rules. Holds it weakly: it holds the plugins.
+/// Handle for plugins that fire hook points or evaluate rules. Holds the hub weakly, because the hub holds the
+/// plugins.
 pub(crate) struct Host(pub(crate) Weak<HubInner>);
 
 impl HookHost for Host {
@@ -28,7 +29,7 @@ impl HookHost for Host {
             if let Some(hub) = self.0.upgrade() {
                 let mut activated = hub.activated.subscribe();
                 drop(hub);
-                // An error means that the hub is gone, and with it whoever would go on.
+                // An error means that the hub was dropped; there is nothing left to wait for.
                 let _ = activated.wait_for(|done| *done).await;
             }
         })
@@ -178,13 +179,12 @@ impl TrustHost for Host {
     }
 }
 
-/// There is no hub any more.
 fn gone() -> CallError {
     CallError::new(ErrorCode::PluginNotActive, "the server is stopping")
 }
 
 impl HubInner {
-    /// Does what effects ask for, in their order; notifications come back.
+    /// Applies effects in order. Notifications are returned for delivery.
     pub(crate) async fn apply_effects(
         &self,
         behalf: Behalf<'_>,
@@ -214,7 +214,7 @@ impl HubInner {
             plugin: plugin.clone(),
         };
         if let Err(error) = self.manager.state().set(&owner, key, value).await {
-            tracing::warn!(%plugin, key, %error, "a value could not be kept");
+            tracing::warn!(%plugin, key, %error, "failed to store a state value");
         }
     }
 
@@ -226,7 +226,7 @@ impl HubInner {
         payload: Value,
     ) {
         if !kind.starts_with(CUSTOM) || !(payload.is_object() || payload.is_null()) {
-            tracing::warn!(%plugin, event = kind, "an event of a plugin begins with `{CUSTOM}` and has an object or nothing with it; this one was not sent");
+            tracing::warn!(%plugin, event = kind, "ignored an event of a plugin: its type must start with `{CUSTOM}` and its payload must be an object");
             return;
         }
         let draft = EventDraft {
@@ -238,12 +238,11 @@ impl HubInner {
             id: None,
         };
         if let Err(error) = self.bus.publish(draft).await {
-            tracing::warn!(%plugin, event = kind, %error, "an event could not be journaled");
+            tracing::warn!(%plugin, event = kind, %error, "failed to journal an event");
         }
     }
 }
 
-/// A line in the log on behalf of a plugin.
 fn log(plugin: &PluginName, level: Severity, message: &str) {
     match level {
         Severity::Debug => tracing::debug!(target: "dodona::plugin", %plugin, "{message}"),

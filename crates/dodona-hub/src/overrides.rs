@@ -1,4 +1,4 @@
-//! What users set for themselves: the table `user_settings`.
+//! Settings of users: the table `user_settings`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,13 +11,13 @@ use tokio::sync::Mutex;
 
 type Chosen = BTreeMap<PluginName, Arc<Map<String, Value>>>;
 
-/// Every user's choices, held in memory because every call may ask.
+/// The settings of all users, held in memory because every call may read them.
 pub(crate) struct UserOverrides {
     db: Db,
-    /// Held from reading a user's choices to having stored them.
+    /// Held while a user's settings are read, changed and stored.
     writing: Mutex<()>,
     chosen: RwLock<HashMap<UserId, Chosen>>,
-    /// The rules that users switched off.
+    /// The rules that users disabled.
     disabled: RwLock<HashMap<UserId, Arc<BTreeSet<String>>>>,
 }
 
@@ -52,7 +52,7 @@ impl UserOverrides {
         })
     }
 
-    /// Sets or, with `None`, unsets a user's choice. The value was checked.
+    /// Sets a user's setting, or removes it with `None`. The value must be validated before.
     pub(crate) async fn put(
         &self,
         user: &UserId,
@@ -70,9 +70,10 @@ impl UserOverrides {
             Some(value) => mine.insert(name.to_owned(), value),
             None => mine.shift_remove(name),
         };
-        match mine.is_empty() {
-            true => chosen.remove(plugin),
-            false => chosen.insert(plugin.clone(), Arc::new(mine)),
+        if mine.is_empty() {
+            chosen.remove(plugin)
+        } else {
+            chosen.insert(plugin.clone(), Arc::new(mine))
         };
         let (row, text) = (user.to_string(), json!(chosen).to_string());
         let sql = "insert into user_settings (user_id, plugin_settings_json) values (?1, ?2)
@@ -86,13 +87,13 @@ impl UserOverrides {
         Ok(())
     }
 
-    /// The rules that a user switched off.
+    /// The rules that a user disabled.
     pub(crate) fn disabled(&self, user: &UserId) -> Arc<BTreeSet<String>> {
         let all = self.disabled.read().unwrap_or_else(PoisonError::into_inner);
         all.get(user).cloned().unwrap_or_default()
     }
 
-    /// Switches a rule off or on for a user.
+    /// Disables or enables a rule for a user.
     pub(crate) async fn disable(
         &self,
         user: &UserId,
@@ -101,9 +102,10 @@ impl UserOverrides {
     ) -> Result<(), CallError> {
         let _writing = self.writing.lock().await;
         let mut rules = BTreeSet::clone(&self.disabled(user));
-        let changed = match disabled {
-            true => rules.insert(rule.to_owned()),
-            false => rules.remove(rule),
+        let changed = if disabled {
+            rules.insert(rule.to_owned())
+        } else {
+            rules.remove(rule)
         };
         if !changed {
             return Ok(());
@@ -123,7 +125,7 @@ impl UserOverrides {
         Ok(())
     }
 
-    /// Everything that a user chose, by plugin.
+    /// All settings of a user, by plugin.
     pub(crate) fn choices(&self, user: &UserId) -> Map<String, Value> {
         let all = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
         let mine = all.get(user).into_iter().flatten();
@@ -144,9 +146,9 @@ impl Overrides for UserOverrides {
     }
 }
 
-/// What is stored of a user, if it can be read.
+/// The stored settings of a user, if they can be parsed.
 fn readable<T: serde::de::DeserializeOwned>(user: &UserId, text: &str) -> Option<T> {
     serde_json::from_str(text)
-        .inspect_err(|error| tracing::warn!(%user, %error, "a user's settings cannot be read"))
+        .inspect_err(|error| tracing::warn!(%user, %error, "failed to read the settings of a user"))
         .ok()
 }

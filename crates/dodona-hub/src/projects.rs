@@ -127,7 +127,7 @@ impl Projects {
         })
     }
 
-    /// The project a call names. One the user is no member of is not found.
+    /// The project of a call. A project that the user is not a member of is reported as not found.
     pub(crate) fn get(
         &self,
         who: &Principal,
@@ -142,18 +142,17 @@ impl Projects {
             Some(project) => Ok(Some(Arc::clone(project))),
             None => Err(CallError::new(
                 ErrorCode::NotFound,
-                format!("there is no project `{id}`"),
+                format!("project `{id}` not found"),
             )),
         }
     }
 
-    /// Where a project is, whoever asks: for the hub's own use.
+    /// The directory of a project, without a membership check. For the hub's own use.
     pub(crate) fn root(&self, id: &ProjectId) -> Option<PathBuf> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(id).map(|project| project.root.clone())
     }
 
-    /// All of them, by id.
     pub(crate) fn all(&self) -> Vec<Arc<Project>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.values().cloned().collect()
@@ -254,7 +253,7 @@ impl Projects {
         }
     }
 
-    /// An id made from the directory's name, with a number where that is taken.
+    /// An unused id derived from the directory's name, with a number if necessary.
     fn free_id(&self, root: &Path) -> ProjectId {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let name = root

@@ -1,4 +1,4 @@
-//! What plugins remember: the table `plugin_state`.
+//! The state of plugins: the table `plugin_state`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,29 +8,29 @@ use dodona_proto::PluginName;
 use dodona_store::{Db, DbError, Tx};
 use serde_json::{Map, Value};
 
-/// The longest key, in bytes.
+/// Maximum length of a key in bytes.
 const KEY_BYTES: usize = 256;
 
-/// The largest value, in bytes of JSON.
+/// Maximum size of a value in bytes of JSON.
 const VALUE_BYTES: usize = 64 << 10;
 
-/// The most keys of one owner.
+/// Maximum number of keys per owner.
 const MOST_KEYS: i64 = 10_000;
 
-/// The most owners whose values are held in memory.
+/// Maximum number of owners whose values are cached.
 const MOST_HELD: usize = 1_000;
 
-/// The values of all owners.
+/// The state of all owners.
 pub(crate) struct PluginStates {
     db: Db,
     held: Mutex<Held>,
 }
 
-/// Values that were read and have not changed since: rules ask for them at every event.
+/// Cached values. Rules read the state at every event.
 #[derive(Default)]
 struct Held {
     owners: HashMap<StateOwner, StateSnapshot>,
-    /// Counts changes, so that what was read before one is not held after it.
+    /// Counts changes, so that a value read before a change is not cached after it.
     changes: u64,
 }
 
@@ -44,7 +44,7 @@ impl PluginStates {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what is held of an owner.
+    /// Removes an owner from the cache.
     fn changed(&self, owner: &StateOwner) {
         let mut held = self.held();
         held.changes += 1;
@@ -74,7 +74,7 @@ impl PluginStates {
     }
 }
 
-/// An owner as the table has it.
+/// An owner as stored in the table.
 struct Row {
     user: String,
     project: String,
@@ -86,7 +86,7 @@ impl Row {
         let project = owner.project.as_ref();
         Self {
             user: owner.user.to_string(),
-            // A call about no project has values of its own.
+            // Calls without a project have their own values.
             project: project.map(ToString::to_string).unwrap_or_default(),
             plugin: owner.plugin.to_string(),
         }
@@ -212,7 +212,7 @@ impl StateBackend for PluginStates {
     ) -> BoxFuture<'a, Result<Vec<(String, Value)>, CallError>> {
         let (row, prefix) = (Row::of(owner), prefix.to_owned());
         Box::pin(async move {
-            // Not `like`, for which `_` and `%` mean something.
+            // Not `like`, because `_` and `%` are wildcards there.
             let sql = "select key, value_json from plugin_state
                        where user_id = ?1 and project_id = ?2 and plugin_id = ?3
                        and key >= ?4 and substr(key, 1, length(?4)) = ?4
@@ -235,7 +235,7 @@ impl StateBackend for PluginStates {
         let row = plugin.to_string();
         Box::pin(async move {
             let deleted = self.db.write(move |tx| {
-                // Versions only ever grow, also for a plugin that comes back.
+                // Versions never decrease, even if a plugin is removed and added again.
                 let sql = "update plugin_state_version set version = version + 1
                            where plugin_id = ?1";
                 tx.execute(sql, (&row,))?;
@@ -279,16 +279,16 @@ impl StateBackend for PluginStates {
     }
 }
 
-/// The value as text, if it and its key are not too large.
+/// Serialises the value. Fails if it or its key is too large.
 fn fitting(key: &str, value: &Value) -> Result<String, CallError> {
     if key.is_empty() || key.len() > KEY_BYTES {
-        return Err(limit(format!("a key has 1 to {KEY_BYTES} bytes")));
+        return Err(limit(format!("a key must have 1 to {KEY_BYTES} bytes")));
     }
     let text = value.to_string();
     if text.len() > VALUE_BYTES {
         let size = text.len();
         return Err(limit(format!(
-            "the value of `{key}` has {size} bytes; {VALUE_BYTES} are allowed"
+            "the value of `{key}` has {size} bytes; the maximum is {VALUE_BYTES}"
         )));
     }
     Ok(text)
@@ -300,6 +300,6 @@ fn limit(message: String) -> CallError {
 
 fn stored(text: &str) -> Result<Value, CallError> {
     serde_json::from_str(text).map_err(|error| {
-        CallError::new(ErrorCode::Internal, "a stored value cannot be read").log(error)
+        CallError::new(ErrorCode::Internal, "failed to parse a stored value").log(error)
     })
 }

@@ -1,4 +1,4 @@
-//! How a plugin comes to life.
+//! Activation of plugins.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -25,75 +25,71 @@ use crate::{ContractError, Method};
 /// What [`Plugin::activate`] returns.
 pub type Activating<'a> = BoxFuture<'a, Result<Contribution, ActivationError>>;
 
-/// The one unit of extension.
+/// A plugin: the unit of extension.
 #[doc(alias = "AskyPlugin")]
 pub trait Plugin: Send + Sync + 'static {
-    /// Its name, the first part of its methods' names.
+    /// The name, which is the first part of its method names.
     fn name(&self) -> &str;
 
-    /// Its version, semantic.
+    /// The semantic version.
     fn version(&self) -> &str;
 
-    /// What it is for, in a sentence.
+    /// The purpose, in one sentence.
     fn description(&self) -> &str {
         ""
     }
 
-    /// Plugins that must be active before it, each with or without a version, as in
-    /// `vault >= 1.2`. The roster may name more.
+    /// Plugins that must be active before this one, with optional version requirements such as `vault >= 1.2`. The
+    /// roster may add more.
     fn dependencies(&self) -> &[&str] {
         &[]
     }
 
-    /// What a user may set for it, in `plugins/<name>.toml` or alone.
+    /// Settings that users can change, in `plugins/<name>.toml` or for themselves.
     fn settings(&self) -> Settings {
         Settings::new()
     }
 
-    /// Whether it stays active whatever the roster says of it: for what nobody shall be able to
-    /// switch off.
+    /// Whether the plugin is always active, regardless of the roster. Default false.
     fn is_essential(&self) -> bool {
         false
     }
 
-    /// What its database promises. [`Durability::Rebuildable`] is for data that the plugin builds
-    /// from files or other databases: when it is damaged or missing, it is created again, empty.
+    /// Durability of its database. [`Durability::Rebuildable`] is for data that the plugin builds from files or
+    /// other databases: a damaged or missing database is created again, empty.
     fn durability(&self) -> Durability {
         Durability::Full
     }
 
-    /// Whether [`prepare`](Self::prepare) has to run before [`activate`](Self::activate): because
-    /// something outside of the program must be started, which may take long or never end.
+    /// Whether [`prepare`](Self::prepare) must run before [`activate`](Self::activate), because the plugin starts
+    /// something external that may take long.
     fn needs_preparation(&self, _ctx: &PluginContext) -> bool {
         false
     }
 
-    /// Does what takes long before activation. Several plugins are prepared at the same time, while
-    /// calls are served; the plugin's status is `starting` until this returns. Then the same
-    /// instance is activated, or has failed with the error's text.
+    /// Performs slow work before activation. Plugins are prepared in parallel while calls are served; the status is
+    /// `starting` until this returns. Then the same instance is activated, or fails with the error.
     fn prepare(&self, _ctx: PluginContext) -> BoxFuture<'_, Result<(), ActivationError>> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Says what the plugin brings. Nothing takes effect before the hub has the whole answer,
-    /// so a plugin that fails leaves nothing behind. The database is migrated after this
-    /// returns and before the first call.
+    /// Returns the contribution of the plugin. The hub installs it completely or not at all, so a plugin that fails
+    /// leaves nothing behind. The database is migrated after this returns and before the first call.
     fn activate(&self, ctx: PluginContext) -> Activating<'_>;
 
-    /// Called once the database is migrated and before the first call: for bringing in order what an
-    /// earlier process left behind.
+    /// Called after the database is migrated and before the first call. Use it to recover what an earlier process
+    /// left behind.
     fn recover(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
-    /// Called when the server is about to stop, while everything still works.
+    /// Called before the server stops, while all services still work.
     fn before_stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
-    /// Called once its methods can no longer be reached and no call of them is running. A plugin
-    /// whose calls do not end is called after a while all the same. It may be activated again
-    /// afterwards.
+    /// Called when its methods can no longer be called and no call is running, or after a timeout if calls do not
+    /// end. The instance may be activated again afterwards.
     fn deactivate(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
@@ -102,56 +98,55 @@ pub trait Plugin: Send + Sync + 'static {
 /// Why a plugin could not be activated. The text is for the operator who reads the status.
 #[derive(Debug, thiserror::Error)]
 pub enum ActivationError {
-    /// A method does not keep the contract.
+    /// A method is invalid.
     #[error("{0}")]
     Contract(#[from] ContractError),
-    /// The plugin says so itself.
+    /// The plugin returned an error.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Everything a plugin brings, as a value.
+/// Everything a plugin provides, as a plain value.
 #[derive(Default)]
 pub struct Contribution {
-    /// What can be called.
+    /// The methods.
     pub methods: Vec<Method>,
-    /// A say at hook points.
+    /// The hooks.
     pub hooks: Vec<Hook>,
-    /// Callbacks for events.
+    /// The event handlers.
     pub event_handlers: Vec<EventHandler>,
-    /// The schema of its database.
+    /// The migrations of its database.
     pub migrations: Cow<'static, [Migration]>,
 }
 
 impl Contribution {
-    /// Nothing yet.
+    /// An empty contribution.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds methods, usually those that [`plugin`](macro@crate::plugin) made.
+    /// Adds methods, usually those generated by [`plugin`](macro@crate::plugin).
     #[must_use]
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.methods.extend(methods);
         self
     }
 
-    /// Adds a callback for a hook point.
+    /// Adds a hook.
     #[must_use]
     pub fn hook(mut self, hook: Hook) -> Self {
         self.hooks.push(hook);
         self
     }
 
-    /// Adds a callback for events. It runs from the moment the plugin is active until it is
-    /// deactivated.
+    /// Adds an event handler. It runs while the plugin is active.
     #[must_use]
     pub fn on_event(mut self, handler: EventHandler) -> Self {
         self.event_handlers.push(handler);
         self
     }
 
-    /// Gives the plugin's database its schema.
+    /// Sets the migrations of the plugin's database.
     #[must_use]
     pub fn migrations(mut self, migrations: impl Into<Cow<'static, [Migration]>>) -> Self {
         self.migrations = migrations.into();
@@ -164,83 +159,81 @@ impl Contribution {
 pub struct PluginContext {
     /// The plugin's name.
     pub name: PluginName,
-    /// What it says about itself.
+    /// The manifest.
     pub manifest: Arc<Manifest>,
-    /// What is set for it.
+    /// The effective settings.
     pub settings: PluginSettings,
-    /// Its own file, `plugins/<name>.toml`, as it is; empty without one.
+    /// The content of `plugins/<name>.toml`; empty if there is no such file.
     pub config: Arc<Map<String, Value>>,
-    /// What it remembers for each user and project.
+    /// State for each user and project.
     pub state: StateStore,
-    /// A directory of its own; made when first used.
+    /// The data directory of the plugin, created when first used.
     pub data_dir: PathBuf,
-    /// A database of its own; opened when first used.
+    /// The database of the plugin, opened when first used.
     pub db: Db,
-    /// The project that it belongs to, if it does: it concerns no other.
+    /// The project that the plugin belongs to, if any. It is not available in other projects.
     pub project: Option<ProjectId>,
-    /// Where it says what it does; kept over reloads, and bounded.
+    /// The log of the plugin. Bounded, and kept over reloads.
     pub log: PluginLog,
-    /// Removes secrets from texts that leave the plugin's own database.
+    /// Redacts secrets in text that leaves the plugin's own database.
     pub redactor: Redactor,
     /// Services that all plugins share: configuration, events, HTTP, telemetry, authorisation.
     pub system: Arc<SystemContext>,
-    /// The events that were journaled, for a plugin that reads them again.
+    /// Recorded events.
     pub history: Arc<dyn EventHistory>,
-    /// The way to other methods than those of its activation.
+    /// Replaces the plugin's methods after activation.
     pub methods: Arc<dyn MethodHost>,
-    /// The hooks, for a plugin that has points of its own to fire.
+    /// The hooks, for a plugin that fires hook points.
     pub hooks: Arc<dyn HookHost>,
-    /// What rules need, for the plugin that evaluates them.
+    /// Services for the plugin that evaluates rules.
     pub rules: Arc<dyn RuleHost>,
-    /// What projects bring that somebody trusts, for the plugin that it steers.
+    /// Trusted files of projects, for the plugin that uses them.
     pub trust: Arc<dyn TrustHost>,
 }
 
-/// The way to other methods, for a plugin whose methods are not its own to decide: a server's tools
-/// come and go.
+/// Replaces the methods of an active plugin, for plugins whose methods change, such as MCP servers.
 pub trait MethodHost: Send + Sync {
-    /// Puts methods in the place of all that the plugin has, whole or not at all. Calls that run
-    /// end on what they began with. The text says why it could not be done: what is wrong with a
-    /// method, or that the plugin is not active any more.
+    /// Replaces all methods of the plugin atomically. Running calls finish with the old methods. The error says
+    /// which method is invalid, or that the plugin is no longer active.
     ///
-    /// Not to be waited for in [`Plugin::activate`], which says itself what there is.
+    /// Do not await this in [`Plugin::activate`], which returns the methods itself.
     fn replace(&self, methods: Vec<Method>) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// The way to the hooks that are installed, and to having done what they ask for.
+/// Access to the installed hooks, and applying their effects.
 pub trait HookHost: Send + Sync {
-    /// Completes when every plugin has been activated: before that there are no hooks.
+    /// Completes when all plugins have been activated. Before that there are no hooks.
     fn ready(&self) -> BoxFuture<'_, ()>;
 
-    /// The hooks there are now. Who fires several points of one piece of work keeps them, so that
-    /// the same callbacks see its beginning and its end.
+    /// The current hooks. Keep the returned set while firing several hook points of one operation, so that the same
+    /// callbacks see its start and its end.
     fn hooks(&self) -> Arc<Hooks>;
 
-    /// Does what effects ask for, but for notifications: those come back, with the name of whoever
-    /// wants them. One that cannot be done is logged and keeps nothing else from being done.
+    /// Applies effects in order. Notifications are returned with the plugin that sent them. An effect that fails is
+    /// logged and does not affect the others.
     fn apply_effects<'a>(
         &'a self,
         behalf: Behalf<'a>,
         effects: Vec<PluginEffect>,
     ) -> BoxFuture<'a, Vec<(PluginName, Notification)>>;
 
-    /// Reports that a notification of a rule is not delivered, so that the rule log shows it.
+    /// Reports an undelivered notification of a rule to the rule log.
     fn notification_dropped(&self, dropped: DroppedNotification);
 }
 
-/// For whom, and where.
+/// The user, project and call that an effect or event belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Behalf<'a> {
-    /// Whose query or session it is.
+    /// The user.
     pub user: &'a UserId,
-    /// About which project.
+    /// The project, if any.
     pub project: Option<&'a ProjectId>,
-    /// In which call, where there is one.
+    /// The call, if any.
     pub call: Option<&'a crate::CallInfo>,
 }
 
 impl<'a> Behalf<'a> {
-    /// For the one who makes a call.
+    /// The user, project and call of a running call.
     pub fn of(call: &'a crate::CallInfo) -> Self {
         Self {
             user: &call.principal.user,
@@ -250,58 +243,57 @@ impl<'a> Behalf<'a> {
     }
 }
 
-/// The way to the event bus.
+/// The event bus.
 pub trait EventBus: Send + Sync {
-    /// Journals an event, then tells the subscribers. Returns once it is queued; it waits while
-    /// the journal is behind.
+    /// Journals an event, then delivers it to subscribers. Returns when the event is queued; waits while the journal
+    /// is behind.
     ///
-    /// An event that is published by the task that took another from its
-    /// [`subscription`](Self::subscribe), before it takes the next, counts as caused by that one.
-    /// A chain of more than [`LONGEST_CHAIN`] events ends with an error that names it: two plugins
-    /// that answer each other's events stop.
+    /// An event published by the task that handles an event of its [`subscription`](Self::subscribe) is recorded as
+    /// caused by that event. A chain of more than [`LONGEST_CHAIN`] events fails with an error, so that two plugins
+    /// that react to each other's events stop.
     fn publish<'a>(&'a self, draft: EventDraft<'a>) -> BoxFuture<'a, Result<(), crate::CallError>>;
 
-    /// As [`publish`](Self::publish), for a plugin that answers an event elsewhere than in the task
-    /// that took it.
+    /// Like [`publish`](Self::publish), for a plugin that handles an event in another task than the one that
+    /// received it.
     fn publish_after<'a>(
         &'a self,
         cause: &'a Event,
         draft: EventDraft<'a>,
     ) -> BoxFuture<'a, Result<(), crate::CallError>>;
 
-    /// Everything from now on whose type is `prefix` or begins with `prefix` and a dot; an empty
-    /// prefix is everything.
+    /// Subscribes to new events whose type is `prefix` or starts with `prefix` and a dot. An empty prefix means all
+    /// events.
     fn subscribe(&self, prefix: &str) -> Box<dyn Subscription>;
 }
 
-/// How many events may lead to each other: with this many there is no next one.
+/// Maximum length of a chain of events that cause each other.
 pub const LONGEST_CHAIN: usize = 8;
 
-/// An event before the bus stamps it.
+/// An event to publish. The bus adds id, time and causes.
 #[derive(Debug, Clone)]
 pub struct EventDraft<'a> {
-    /// What happened, dotted.
+    /// The type, with dots.
     pub kind: &'a str,
-    /// Who says so.
+    /// The plugin that publishes it.
     pub source: &'a str,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// Particulars.
+    /// The payload.
     pub payload: Value,
-    /// For whom it happened and in which call, where it was for somebody.
+    /// The user, project and call it belongs to.
     pub behalf: Option<Behalf<'a>>,
-    /// Its id, where whoever publishes it may have done so before: it is stored once, and has
-    /// been when [`EventBus::publish`] returns. Without one it is a new event each time.
+    /// An id for an event that may have been published before. It is stored only once, and is stored when
+    /// [`EventBus::publish`] returns. Default: a new id.
     pub id: Option<Uuid>,
 }
 
-/// Events a subscriber did not take in time.
+/// Number of events that a slow subscriber missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} events were missed; they are in the journal")]
 pub struct Lagged(pub u64);
 
-/// A place on the bus. Bounded: who does not keep up is told how much was missed.
+/// A subscription to events. Bounded: a slow subscriber gets [`Lagged`] with the number of missed events.
 pub trait Subscription: Send {
-    /// The next event; `None` when the bus is closed.
+    /// Waits for the next event; `None` when the bus is closed.
     fn next(&mut self) -> BoxFuture<'_, Option<Result<Arc<Event>, Lagged>>>;
 }

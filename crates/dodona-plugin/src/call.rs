@@ -1,4 +1,4 @@
-//! What comes with each call.
+//! The context of a call.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,42 +17,40 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The items of a nested call. Dropping it cancels that call.
+/// The items of a nested call. Dropping the stream cancels the call.
 pub type ItemStream = Pin<Box<dyn Stream<Item = HubStreamItem> + Send>>;
 
-/// Work under a name of its own, see [`CallCtx::scope`].
+/// Work of a named part of a call, see [`CallCtx::scope`].
 pub type ScopeWork<'a> =
     Box<dyn FnOnce(CallCtx) -> BoxFuture<'a, Result<Value, CallError>> + Send + 'a>;
 
-/// Facts about a call. Set by the hub; the same on every node of a call tree but for id, path,
-/// method, deadline, snapshot and token.
+/// Information about a call, set by the hub. A nested call inherits user and project.
 #[derive(Debug)]
 pub struct CallInfo {
-    /// The id of the call in its tree.
+    /// The id of the call.
     pub call_id: CallId,
-    /// The names that led to it.
+    /// The plugin path.
     pub path: PluginPath,
-    /// What was called; absent for a named inner part.
+    /// The method; absent for a named part of a call.
     pub method: Option<MethodName>,
-    /// The user and the surface that the call comes from.
+    /// The caller.
     pub principal: Arc<Principal>,
-    /// About which project.
+    /// The project, if the call has one.
     pub project: Option<Arc<Project>>,
-    /// When it must be over. Time in which a person is asked does not count, and moves it.
+    /// The deadline. It is extended by the time in which an approval is pending.
     pub deadline: Option<Instant>,
-    /// How the query stands that this call is a part of, where an agent made it or one above it.
+    /// The state of the query, if an agent made this call or one of its ancestors.
     pub snapshot: Option<Arc<QuerySnapshot>>,
-    /// Cancelled when the call should end. Long computations look at it; awaiting code need not,
-    /// it is dropped.
+    /// Cancelled when the call should end. Check it in long computations. Async code need not: its future is dropped.
     pub cancel: CancellationToken,
 }
 
 impl CallInfo {
-    /// The project that the call is about.
+    /// The project of the call.
     ///
     /// # Errors
     ///
-    /// If the call names none. The hint says how the caller's surface names one.
+    /// If the call has no project. The hint explains how to pass one on the caller's surface.
     pub fn require_project(&self) -> Result<&Arc<Project>, CallError> {
         self.project.as_ref().ok_or_else(|| {
             let hint = match self.principal.surface {
@@ -72,26 +70,26 @@ impl CallInfo {
     }
 }
 
-/// Where parameters come from, and so whether they are checked against the schema.
+/// Where parameters come from. Decides whether they are validated against the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Typed code in this process: serde decodes them, which is check enough.
+    /// Typed code in this process. Not validated; serde decodes them.
     Code,
-    /// A wire, a model, a script: checked, and refused with what does not fit.
+    /// A wire, a model or a script. Validated.
     Foreign,
 }
 
-/// Parameters of a call, and where they come from.
+/// Parameters of a call with their origin.
 #[derive(Debug, Clone)]
 pub struct Params {
     /// The parameters.
     pub value: Value,
-    /// Where they come from.
+    /// The origin.
     pub origin: Origin,
 }
 
 impl Params {
-    /// From typed code in this process.
+    /// Parameters from typed code in this process.
     pub fn code(value: Value) -> Self {
         Self {
             value,
@@ -99,7 +97,7 @@ impl Params {
         }
     }
 
-    /// From a wire, a model or a script.
+    /// Parameters from a wire, a model or a script.
     pub fn foreign(value: Value) -> Self {
         Self {
             value,
@@ -113,10 +111,9 @@ impl Params {
 pub struct ToolRequest {
     /// The parameters.
     pub params: Params,
-    /// How long it may take, if shorter than the method's own bound. The hub keeps the time, so
-    /// that it can pause while an approval is pending.
+    /// Shortens the timeout of the method. The hub measures it, because it is paused while an approval is pending.
     pub timeout: Option<Duration>,
-    /// How the query stands.
+    /// The state of the query.
     pub snapshot: Option<Arc<QuerySnapshot>>,
     /// Runs after the gates have passed and before the method starts.
     pub on_start: Option<ToolStart>,
@@ -148,7 +145,7 @@ impl fmt::Debug for ToolStart {
     }
 }
 
-/// What came of a tool call.
+/// The result of a tool call.
 #[derive(Debug)]
 pub struct ToolReply {
     /// The result.
@@ -157,20 +154,20 @@ pub struct ToolReply {
     pub has_run: bool,
     /// How long the method ran, without the time of its gates and of pending approvals.
     pub duration: Duration,
-    /// What hooks want the agent to be told of it, and who wants that.
+    /// Notifications of hooks for the agent, with the plugin that sent them.
     pub notifications: Vec<(PluginName, Notification)>,
-    /// Whether the hub has reported the end of the call to `POST_TOOL_EXECUTE` and to the bus. It
-    /// has not if the call was refused before it began, for example for invalid parameters.
+    /// Whether the hub has reported the end of the call to `POST_TOOL_EXECUTE` and to the bus. False if the call was
+    /// rejected before it started, for example because of invalid parameters.
     pub is_reported: bool,
 }
 
-/// The hub, as one call sees it. One object per call: facts and the way to others together.
+/// The hub as seen by one call: information about the call, and nested calls.
 pub trait Caller: Send + Sync {
-    /// The facts.
+    /// Information about the call.
     fn info(&self) -> &CallInfo;
 
-    /// Calls another method and waits for its result: the value of a unary method, the last
-    /// data of a streaming one.
+    /// Calls another method and returns its result: the value of a unary method, the last data item of a streaming
+    /// one.
     fn call(
         self: Arc<Self>,
         method: &str,
@@ -180,36 +177,36 @@ pub trait Caller: Send + Sync {
     /// Calls a method as an agent uses a tool.
     fn call_tool(self: Arc<Self>, method: &str, request: ToolRequest) -> BoxFuture<'_, ToolReply>;
 
-    /// Calls another method and hands out its items as they come.
+    /// Calls another method and returns a stream of its items.
     fn open(
         self: Arc<Self>,
         method: &str,
         params: Params,
     ) -> BoxFuture<'_, Result<ItemStream, CallError>>;
 
-    /// Runs work as a child call of its own name.
+    /// Runs work as a named child call.
     fn scope<'a>(
         self: Arc<Self>,
         name: &'a str,
         work: ScopeWork<'a>,
     ) -> BoxFuture<'a, Result<Value, CallError>>;
 
-    /// What the caller may call, by name.
+    /// The methods that the caller may call, sorted by name.
     fn methods(&self) -> Vec<Arc<MethodDescriptor>>;
 
     /// Emits an item of this call.
     fn emit(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
 
-    /// Emits an item that is shown together with what follows it, if that comes soon.
+    /// Emits an item that is delivered together with the next one, if that follows soon.
     fn emit_with_next(&self, body: ItemBody) -> BoxFuture<'_, Result<(), CallError>>;
 }
 
-/// What a method gets beside its parameters. Cheap to clone.
+/// The context that a method gets in addition to its parameters. Cheap to clone.
 #[derive(Clone)]
 pub struct CallCtx(Arc<dyn Caller>);
 
 impl CallCtx {
-    /// Wraps what the hub made for one call.
+    /// Creates the context of a call. Used by the hub.
     pub fn new(caller: Arc<dyn Caller>) -> Self {
         Self(caller)
     }
@@ -237,19 +234,19 @@ impl CallCtx {
         Arc::clone(&self.0).call_tool(method, request).await
     }
 
-    /// Calls another method and hands out its items, and those of everything below it, as they
-    /// come. Dropping the stream cancels the call.
+    /// Calls another method and returns a stream of its items and those of its nested calls. Dropping the stream
+    /// cancels the call.
     pub async fn open(&self, method: &str, params: Params) -> Result<ItemStream, CallError> {
         Arc::clone(&self.0).open(method, params).await
     }
 
-    /// What may be called, by name. Descriptors are shared and not copied.
+    /// The methods that this call may call, sorted by name.
     pub fn methods(&self) -> Vec<Arc<MethodDescriptor>> {
         self.0.methods()
     }
 
-    /// Runs work as a child of this call under a name, so that its items have a path of their
-    /// own (`agent.librarian`) and it can be cancelled alone.
+    /// Runs work as a named child of this call. Its items have their own path (`agent.librarian`), and it can be
+    /// cancelled separately.
     pub async fn scope<'a, F>(
         &self,
         name: &'a str,
@@ -262,7 +259,7 @@ impl CallCtx {
         Arc::clone(&self.0).scope(name, work).await
     }
 
-    /// Tells whoever watches what is being done.
+    /// Emits a progress message.
     pub async fn progress(
         &self,
         message: impl Into<String>,
@@ -279,19 +276,18 @@ impl CallCtx {
             .await
     }
 
-    /// Emits an item. Terminals are the hub's: a [`ItemBody::Done`] is refused.
+    /// Emits an item. [`ItemBody::Done`] is rejected: the hub writes it.
     pub async fn emit(&self, body: ItemBody) -> Result<(), CallError> {
         self.0.emit(body).await
     }
 
-    /// Emits an item that is shown together with what follows it, or a few milliseconds later where
-    /// nothing does. For what is told in one go, such as the last items of a call: each that is
-    /// shown by itself costs a commit.
+    /// Emits an item that is delivered together with the next one, or after a few milliseconds. Use it for items
+    /// that belong together, such as the last items of a call, because each separate delivery costs a commit.
     pub async fn emit_with_next(&self, body: ItemBody) -> Result<(), CallError> {
         self.0.emit_with_next(body).await
     }
 
-    /// Whether the call should end. For loops that do not await.
+    /// Whether the call should end. For loops without await points.
     pub fn is_cancelled(&self) -> bool {
         self.0.info().cancel.is_cancelled()
     }

@@ -76,7 +76,7 @@ impl Capability {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityError {
     /// There is none of the name.
-    #[error("there is no capability `{name}`; {hint}")]
+    #[error("unknown capability `{name}`; {hint}")]
     Unknown {
         /// The text.
         name: String,
@@ -108,20 +108,29 @@ impl FromStr for Capability {
             Some(("call", plugin)) => PluginName::new(plugin)
                 .map(Self::Call)
                 .map_err(|error| part(error.to_string())),
-            Some(("events", prefix)) => match prefix == "*" || is_event_type(prefix) {
-                true => Ok(Self::Events(prefix.to_owned())),
-                false => Err(part(
-                    "write the start of an event type, such as `events:custom`".to_owned(),
-                )),
-            },
-            Some(("net", host)) => match is_host(host) {
-                true => Ok(Self::Net(host.to_owned())),
-                false => Err(part("write a host such as `net:jira.example`".to_owned())),
-            },
-            Some(("fs", dir)) => match dir.is_empty() || dir.contains("..") {
-                false => Ok(Self::Fs(dir.to_owned())),
-                true => Err(part("write a directory without `..`".to_owned())),
-            },
+            Some(("events", prefix)) => {
+                if prefix == "*" || is_event_type(prefix) {
+                    Ok(Self::Events(prefix.to_owned()))
+                } else {
+                    Err(part(
+                        "write the start of an event type, such as `events:custom`".to_owned(),
+                    ))
+                }
+            }
+            Some(("net", host)) => {
+                if is_host(host) {
+                    Ok(Self::Net(host.to_owned()))
+                } else {
+                    Err(part("write a host such as `net:jira.example`".to_owned()))
+                }
+            }
+            Some(("fs", dir)) => {
+                if dir.is_empty() || dir.contains("..") {
+                    Err(part("write a directory without `..`".to_owned()))
+                } else {
+                    Ok(Self::Fs(dir.to_owned()))
+                }
+            }
             _ => Err(unknown(text)),
         }
     }
@@ -253,7 +262,7 @@ mod tests {
         let why = |text: &str| text.parse::<Capability>().unwrap_err().to_string();
         assert_eq!(
             why("tool_exce"),
-            "there is no capability `tool_exce`; did you mean `tool_exec`?"
+            "unknown capability `tool_exce`; did you mean `tool_exec`?"
         );
         assert!(why("call:../x").contains("is not a capability"));
         assert!(why("net:http://x/").contains("net:jira.example"));

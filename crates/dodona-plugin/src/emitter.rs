@@ -1,4 +1,4 @@
-//! How a streaming method sends.
+//! Sending items from a streaming method.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -11,8 +11,7 @@ use serde::Serialize;
 
 use crate::CallCtx;
 
-/// Sends the items of a streaming method. Waits while the reader's side is full, so a fast
-/// producer holds no more than a bounded amount.
+/// Sends the items of a streaming method. Waits while the buffers are full, so that memory stays bounded.
 pub struct Emitter<T> {
     ctx: CallCtx,
     content_type: Cow<'static, str>,
@@ -20,7 +19,7 @@ pub struct Emitter<T> {
 }
 
 impl<T: Serialize + JsonSchema> Emitter<T> {
-    /// An emitter for one call. Its items carry the name of `T`'s schema as content type.
+    /// An emitter for one call. The content type of its items is the name of `T`'s schema.
     pub fn new(ctx: CallCtx) -> Self {
         Self {
             ctx,
@@ -34,7 +33,7 @@ impl<T: Serialize + JsonSchema> Emitter<T> {
         self.ctx.emit(self.body(item)?).await
     }
 
-    /// Sends the last item: it is shown together with the end of the call.
+    /// Sends the last item. It is delivered together with the end of the call.
     pub async fn send_last(self, item: T) -> Result<(), CallError> {
         self.ctx.emit_with_next(self.body(item)?).await
     }
@@ -48,7 +47,7 @@ impl<T: Serialize + JsonSchema> Emitter<T> {
     }
 }
 
-/// Sends everything a typed stream yields; the first error ends the call.
+/// Sends all items of a typed stream. The first error ends the call.
 pub async fn forward<T, E>(
     items: impl Stream<Item = Result<T, E>>,
     out: &Emitter<T>,

@@ -1,7 +1,9 @@
 //! What happened before: the journal's events, read again.
 
 use dodona_proto::{CallId, DoneStatus, StreamId};
-use dodona_store::journal::{EventFilter, InterruptedStream, Place, Recent, RecordedEvent};
+use dodona_store::journal::{
+    EventFilter, InterruptedStream, ReadPosition, RecentEvents, RecordedEvent,
+};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
@@ -17,7 +19,7 @@ pub trait EventHistory: Send + Sync {
     fn page(
         &self,
         filter: EventFilter,
-        place: Place,
+        place: ReadPosition,
     ) -> BoxFuture<'_, Result<Vec<RecordedEvent>, CallError>>;
 
     /// The newest `limit` events whose type is `below` or lies below it, the newest first; an empty
@@ -27,7 +29,7 @@ pub trait EventHistory: Send + Sync {
         filter: EventFilter,
         below: &'a str,
         limit: u32,
-    ) -> BoxFuture<'a, Result<Recent, CallError>>;
+    ) -> BoxFuture<'a, Result<RecentEvents, CallError>>;
 
     /// The streams that were open when an earlier process ended, oldest first. They have ended as
     /// failed and interrupted.

@@ -1,9 +1,9 @@
-//! What a plugin author sees.
+//! The API for plugin authors.
 //!
-//! A plugin is a [`Plugin`]: asked to activate, it returns a [`Contribution`], a plain value
-//! that the hub installs whole or not at all. Methods are ordinary async functions; [`plugin`]
-//! and [`method`](macro@method) turn them into descriptors and closures. A running method gets a
-//! [`CallCtx`]: who is asking, how long it may take, and the way to call others.
+//! A plugin implements [`Plugin`]. Its `activate` returns a [`Contribution`], a plain value that the hub installs
+//! completely or not at all. Methods are ordinary async functions; [`plugin`] and [`method`](macro@method)
+//! generate descriptors and closures for them. A running method gets a [`CallCtx`] with the caller, the deadline
+//! and nested calls.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -47,8 +47,8 @@
 //!
 //! # What it does not do
 //!
-//! No policy: scopes, limits, validation, cancellation and terminals are the hub's. A plugin
-//! never holds the hub; what it may use comes with the call.
+//! No policy: the hub is responsible for scopes, limits, validation, cancellation and `Done` items. A plugin never
+//! holds the hub; what it may use comes with the call.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Plugins from outside the binary: who makes them.
+//! Loaders of external plugins.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,56 +10,55 @@ use crate::Plugin;
 use crate::manifest::{Code, Manifest};
 use crate::reading::Problem;
 
-/// What a plugin from outside the binary is made of.
+/// The source of an external plugin.
 #[derive(Debug, Clone)]
 pub struct Outside {
     /// Its name.
     pub name: PluginName,
-    /// What it says about itself; no more than its name where it has no manifest.
+    /// The manifest; only the name if it has none.
     pub manifest: Arc<Manifest>,
-    /// Where its code is.
+    /// The location of its code.
     pub source: OutsideSource,
 }
 
-/// Where the code of a plugin from outside is.
+/// The location of the code of an external plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutsideSource {
-    /// A directory whose manifest says what runs.
+    /// A directory with a manifest.
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What runs.
+        /// The script or process of the manifest.
         code: Code,
     },
-    /// `module = "mcp:…"` in the roster: what stands after the colon.
+    /// `module = "mcp:…"` in the roster: the text after the colon.
     Mcp(String),
 }
 
-/// What a loader made of it.
+/// A loaded plugin.
 pub struct Loaded {
     /// The plugin, not yet active.
     pub plugin: Arc<dyn Plugin>,
-    /// Changes exactly when the plugin has to be activated anew. The hub adds the manifest, the
-    /// roster's entry and the settings by itself.
+    /// Changes exactly when the plugin must be activated again. The hub adds manifest, roster entry and settings
+    /// itself.
     pub fingerprint: String,
 }
 
-/// Makes plugins of what is outside the binary.
+/// Creates external plugins.
 ///
-/// The hub asks at its start and at every reload, on a thread that may block. So a loader reads
-/// and checks, and starts nothing: that is [`Plugin::activate`]'s. What is the same as before is
-/// dropped unused.
+/// The hub calls it at the start and at every reload, on a blocking thread. A loader reads and checks files and
+/// starts nothing; starting is the task of [`Plugin::activate`]. An unchanged plugin is dropped unused.
 pub trait Loader: Send + Sync {
-    /// The plugin, or everything that is wrong with it; `None` if another loader is meant.
+    /// Creates the plugin or returns all problems; `None` if the source is for another loader.
     fn load(&self, outside: &Outside) -> Option<Result<Loaded, Vec<Problem>>>;
 }
 
-/// The loaders of a program. The first one that takes a plugin makes it.
+/// The loaders of a program. The first one that accepts a source creates the plugin.
 #[derive(Clone, Default)]
 pub struct Loaders(Vec<Arc<dyn Loader>>);
 
 impl Loaders {
-    /// None: there are no plugins from outside but those of rules and settings alone.
+    /// No loaders. Only external plugins without code, with rules and settings, are loaded.
     pub fn new() -> Self {
         Self::default()
     }
@@ -71,7 +70,7 @@ impl Loaders {
         self
     }
 
-    /// Asks each in turn.
+    /// Tries each loader in turn.
     pub fn load(&self, outside: &Outside) -> Option<Result<Loaded, Vec<Problem>>> {
         self.0.iter().find_map(|loader| loader.load(outside))
     }

@@ -1,4 +1,4 @@
-//! What a plugin from outside says: its own lines, the last of them.
+//! The recent log lines of an external plugin.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,24 +8,24 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many lines are kept.
+/// Maximum number of lines.
 const LINES: usize = 1_000;
-/// How long a line may be, in bytes.
+/// Maximum length of a line in bytes.
 const LINE_BYTES: usize = 4_096;
 
-/// How much a line matters.
+/// Log level.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
-    /// For whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// For whoever is interested.
+    /// Information.
     Info,
-    /// Something that should not be so.
+    /// A warning.
     Warning,
-    /// Something that failed.
+    /// An error.
     Error,
 }
 
@@ -44,7 +44,7 @@ impl LogLevel {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
-    /// Counts from 1 and has no gaps, also beyond what is kept.
+    /// Line number from 1, without gaps, including lines that were removed.
     pub number: u64,
     /// When it was written.
     pub at: Timestamp,
@@ -56,8 +56,8 @@ pub struct LogLine {
     pub text: String,
 }
 
-/// The last lines of a plugin. Cheap to clone; all clones are one log. It keeps so many lines, and
-/// so much of each, whatever a plugin writes.
+/// The recent log lines of a plugin. Cheap to clone; clones share the log. Number and length of lines are
+/// bounded.
 #[derive(Clone, Default)]
 pub struct PluginLog(Arc<Mutex<Lines>>);
 
@@ -73,7 +73,7 @@ impl PluginLog {
         Self::default()
     }
 
-    /// Writes a text, each line of it as one.
+    /// Writes a text, one entry per line.
     pub fn write(&self, level: LogLevel, part: &str, text: &str) {
         let at = Timestamp::now();
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl PluginLog {
         }
     }
 
-    /// The last lines, oldest first.
+    /// The recent lines, oldest first.
     pub fn last(&self, most: usize) -> Vec<LogLine> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let skip = lines.kept.len().saturating_sub(most);
@@ -108,7 +108,7 @@ impl fmt::Debug for PluginLog {
     }
 }
 
-/// A line as it is kept: not too long, and without what would move a terminal's cursor.
+/// Truncates a line and removes terminal control characters.
 fn shortened(line: &str) -> String {
     let end = line.floor_char_boundary(LINE_BYTES);
     let clean = line[..end]

@@ -273,12 +273,13 @@ impl More {
                 continue;
             }
             for pattern in reading.texts("include", value) {
-                match stays_inside(pattern.get_ref()) {
-                    true => self.rules.push(pattern.into_inner()),
-                    false => reading.fault(
+                if stays_inside(pattern.get_ref()) {
+                    self.rules.push(pattern.into_inner())
+                } else {
+                    reading.fault(
                         pattern.span(),
                         "a pattern must stay below the plugin's directory, without `..`",
-                    ),
+                    )
                 }
             }
         }
@@ -387,9 +388,10 @@ fn process<'t>(
         args,
         env,
         cwd,
-        protocol: match is_ours {
-            true => ProcessProtocol::Dodona(declared),
-            false => ProcessProtocol::Mcp,
+        protocol: if is_ours {
+            ProcessProtocol::Dodona(declared)
+        } else {
+            ProcessProtocol::Mcp
         },
     })
 }
@@ -683,8 +685,8 @@ main = "/bin/sh"
         for expected in [
             "manifest.toml:3: `../escape` has `.`",
             "manifest.toml:4: `1` is not a version",
-            "manifest.toml:5: there is no key `nam`; did you mean `name`?",
-            "manifest.toml:8: there is no capability `promt`; did you mean `prompt`?",
+            "manifest.toml:5: unknown key `nam`; did you mean `name`?",
+            "manifest.toml:8: unknown capability `promt`; did you mean `prompt`?",
             "manifest.toml:8: `uses` must be a text, not an integer",
             "manifest.toml:11: a pattern must stay below",
             "manifest.toml:14: there is no type `int`",
@@ -693,7 +695,7 @@ main = "/bin/sh"
             "only a number has `min`",
             "`Big` is no name for a setting",
             "manifest.toml:27: `main` must be a file below",
-            "there is no key `proces`; did you mean `process`?",
+            "unknown key `proces`; did you mean `process`?",
         ] {
             assert!(told.contains(expected), "{expected}\n---\n{told}");
         }

@@ -158,7 +158,7 @@ impl<'t> Reading<'t> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there is {}", known.join(", ")),
         };
-        self.fault_with(key.span(), format!("there is no key `{word}`"), hint);
+        self.fault_with(key.span(), format!("unknown key `{word}`"), hint);
     }
 
     /// A text that is not empty.
@@ -261,9 +261,10 @@ impl<'t> Reading<'t> {
 /// A kind of value with its article.
 fn article(value: &DeValue<'_>) -> String {
     let kind = value.type_str();
-    match kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        true => format!("an {kind}"),
-        false => format!("a {kind}"),
+    if kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        format!("an {kind}")
+    } else {
+        format!("a {kind}")
     }
 }
 
@@ -330,7 +331,7 @@ mod tests {
         );
         assert_eq!(
             problems[1].brief(),
-            "x.toml:2: there is no key `b`; did you mean `bo`?"
+            "x.toml:2: unknown key `b`; did you mean `bo`?"
         );
         let place = problems[0].place.as_ref().unwrap();
         assert_eq!((place.text.as_str(), place.width), ("b = \"ü\" ", 4));

@@ -99,13 +99,14 @@ impl Setting {
             SettingKind::String => {
                 let text = value.as_str().ok_or_else(wrong)?;
                 let known = self.options.is_empty() || self.options.iter().any(|o| o == text);
-                match known {
-                    true => Ok(value.clone()),
-                    false => Err(format!(
+                if known {
+                    Ok(value.clone())
+                } else {
+                    Err(format!(
                         "must be one of {}, not {}",
                         self.options.join(", "),
                         shown(value)
-                    )),
+                    ))
                 }
             }
             SettingKind::Integer if value.is_i64() => self.bounded(value, value.as_f64()),

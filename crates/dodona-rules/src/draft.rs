@@ -1,6 +1,6 @@
-//! A rule to start from.
+//! A template for a new rule.
 
-/// A rule to start from: a condition, an action and tests that go with the trigger.
+/// Returns the text of a new rule: a condition, an action and tests that fit the trigger.
 pub fn draft(id: &str, trigger: &str) -> String {
     let (condition, action, fires, does_not) = match trigger {
         "on_tool_call" => (

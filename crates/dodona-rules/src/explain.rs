@@ -1,4 +1,4 @@
-//! Why a condition holds, or does not.
+//! Explaining the value of a condition.
 
 use dodona_expr::{Expr, Term, TermOutcome};
 use dodona_script::Engine;
@@ -8,25 +8,25 @@ use serde_json::Value;
 
 use crate::compile::{CompiledCondition, CompiledRule};
 use crate::context::RuleContext;
-use crate::engine::{Matched, matches};
+use crate::evaluate::{Matched, matches};
 
-/// The longest text of a term that is shown within a line.
+/// Maximum length of a term's value within a line.
 const SHORT: usize = 60;
 
-/// A condition, explained.
+/// The explanation of a condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionExplained {
-    /// Whether it holds; nothing where it failed.
+    /// The value of the condition; absent if it failed.
     pub holds: Option<bool>,
-    /// In one line: the condition, the same with values, what comes of it.
+    /// One line: the condition, the condition with values, and its value.
     pub line: String,
-    /// Every term of an expression with its value, those it is made of below it, one a line.
+    /// Every term with its value, one per line; sub-terms are indented below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// The same for programs: `text`, `span`, `value` or `error` or `reached: false`, and `terms`.
+    /// The same as data: `text`, `span`, `value` or `error` or `reached: false`, and `terms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<Value>,
-    /// What a script returned.
+    /// The return value of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned: Option<Value>,
     /// Why it failed.
@@ -76,9 +76,10 @@ fn expression(expr: &Expr, context: &RuleContext) -> ConditionExplained {
         Err(error) => (None, format!("error: {error}"), Some(error.to_string())),
     };
     let with_values = one_line(&with_values(expr.source(), &explained.root));
-    let line = match with_values == source || with_values == came_to {
-        true => format!("{source}   →   {came_to}"),
-        false => format!("{source}   →   {with_values}   →   {came_to}"),
+    let line = if with_values == source || with_values == came_to {
+        format!("{source}   →   {came_to}")
+    } else {
+        format!("{source}   →   {with_values}   →   {came_to}")
     };
     ConditionExplained {
         holds,
@@ -90,7 +91,7 @@ fn expression(expr: &Expr, context: &RuleContext) -> ConditionExplained {
     }
 }
 
-/// The source with the values of what it names in their places, as far as they were looked at.
+/// The source with names replaced by their values, as far as they were evaluated.
 fn with_values(source: &str, root: &Term<'_>) -> String {
     let mut places = Vec::new();
     gather(root, true, &mut places);

@@ -1,4 +1,4 @@
-//! Who a rule is, and where it comes from.
+//! Identity and origin of a rule.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,15 +7,15 @@ use dodona_proto::PluginName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The plugin of rules that belong to no other.
+/// The plugin of rules that belong to no other plugin.
 pub const STANDALONE: &str = "rules";
 
-/// What names a rule: its plugin and its id, as in `rules/token-budget-warning`.
+/// The name of a rule: plugin and id, such as `rules/token-budget-warning`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleKey {
-    /// Whose it is.
+    /// The plugin that the rule belongs to.
     pub plugin: PluginName,
-    /// Its id there.
+    /// The id within the plugin.
     pub id: String,
 }
 
@@ -25,17 +25,17 @@ impl fmt::Display for RuleKey {
     }
 }
 
-/// What cannot name a rule.
+/// An invalid rule name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` names no rule; a rule is named `plugin/id`, or `id` alone if it belongs to no plugin"
+    "`{0}` is not a valid rule name; use `plugin/id`, or `id` for a rule that belongs to no plugin"
 )]
 pub struct NoRuleKey(pub String);
 
 impl FromStr for RuleKey {
     type Err = NoRuleKey;
 
-    /// Reads `plugin/id`, or `id` of a rule that belongs to no plugin.
+    /// Parses `plugin/id`, or `id` for a rule that belongs to no plugin.
     fn from_str(text: &str) -> Result<Self, NoRuleKey> {
         let (plugin, id) = text.split_once('/').unwrap_or((STANDALONE, text));
         let plugin = PluginName::new(plugin).map_err(|_| NoRuleKey(text.to_owned()))?;
@@ -56,24 +56,24 @@ impl Serialize for RuleKey {
     }
 }
 
-/// Where a rule comes from, and so what it may say of itself.
+/// Where a rule comes from. Decides what the rule may declare.
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// With the program.
+    /// Bundled with the program.
     Bundled,
-    /// The user's own.
+    /// The user's rules.
     User,
-    /// A plugin's.
+    /// A plugin's rules.
     Plugin(PluginName),
-    /// A project's: it may have come with a clone.
+    /// A project's rules. They may have been written by others.
     Project,
 }
 
 impl Scope {
-    /// Whether `core` counts here, and rules for another plugin.
+    /// Whether `core` and `plugin_id` apply in this scope.
     pub fn is_trusted(&self) -> bool {
         matches!(self, Self::Bundled | Self::User)
     }

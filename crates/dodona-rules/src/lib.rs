@@ -1,8 +1,11 @@
-//! The plugin `rules`: what shall happen when, written in TOML.
+//! The plugin `rules`: rules in TOML that react to what agents and tools do.
 //!
-//! A rule is a trigger, a condition and actions. [`format`](mod@format) reads and validates one, a
-//! [`CompiledRule`] can be asked, [`load`] gathers them from the program, the user, plugins and a
-//! project into a [`RuleSet`](load::RuleSet), and [`evaluate`] asks one about a [`RuleContext`].
+//! A rule has a trigger, a condition and actions. [`format`](mod@format) parses a file, [`CompiledRule`] is
+//! ready for evaluation, [`load`] merges the rules of the program, the user, plugins and a project into a
+//! [`RuleSet`](load::RuleSet), and [`evaluate`] evaluates one for a [`RuleContext`].
+//!
+//! The running engine is `engine::RuleEngine`; start reading at `RuleEngine::evaluate`. The methods for
+//! authors are in `analysis` (explain, backtest, tests, doctor) and `editor` (read and write rule files).
 //!
 //! ```
 //! use dodona_rules::{Origin, RuleContext, Scope, evaluate, load};
@@ -32,20 +35,21 @@
 //!
 //! # What it does not do
 //!
-//! Rules call neither the agent nor the hub: what they decide goes back as verdicts and effects, and
-//! whoever fired the hook point carries them out. (Whoever has them asked again about the past asks
-//! the agent's plugin, by its name, what was said then.) A condition does no I/O. Nothing that a rule
-//! reads is rendered, parsed as a rule, or run.
+//! Rules call neither the agent nor the hub. Decisions are returned as verdicts and effects, which the
+//! caller that fired the hook point applies; only state is stored directly. A condition does no I/O.
+//! Nothing that a rule reads is rendered as a template, parsed as a rule, or run.
 
+mod analysis;
 mod compile;
 pub mod context;
-mod desk;
 pub mod draft;
+mod editor;
 mod engine;
+mod evaluate;
 pub mod explain;
 pub mod format;
 mod identity;
-mod live;
+
 pub mod load;
 pub mod log;
 mod methods;
@@ -56,16 +60,15 @@ pub mod replay;
 pub mod schema;
 pub mod settings;
 mod testing;
-mod workbench;
 
 /// The database of this crate and its newest schema version.
 pub const SCHEMAS: &[(&str, usize)] = &[("plugins/rules/rules.db", log::MIGRATIONS.len())];
 
 pub use compile::{CompiledCondition, CompiledRule, Origin, ScriptSource};
 pub use context::{Facts, Occurrence, RuleContext};
-pub use engine::{
-    Answer, Decision, Decisions, EvalError, Limiter, Matched, Outcome, Round, Stage, Suppressed,
-    act, evaluate, matches,
+pub use evaluate::{
+    Decision, Decisions, EvalError, Limiter, Matched, Outcome, RuleResult, Stage, Suppressed,
+    TriggerEvaluation, act, evaluate, matches,
 };
 pub use format::{Action, Rule, Trigger};
 pub use identity::{NoRuleKey, RuleKey, STANDALONE, Scope};

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dodona_plugin::activation::Activating;
 use dodona_plugin::{BoxFuture, Contribution, Plugin, PluginContext, RuleRefresh};
 
-use crate::desk::Desk;
+use crate::analysis::RuleAnalysis;
+use crate::editor::RuleEditor;
+use crate::engine::{EngineHandle, RuleEngine, RuleStore, hooks};
 use crate::identity::STANDALONE;
-use crate::live::{EngineLink, Live, Rulebook, hooks};
 use crate::log::{Log, MIGRATIONS};
 use crate::methods::RuleMethods;
-use crate::workbench::Workbench;
 
-/// What the plugin is told by whoever starts it.
+/// Options of the plugin.
 #[derive(Debug, Clone, Default)]
 pub struct RulesOptions {
-    /// Where the user keeps rules.
+    /// The directory of the user's rules.
     pub rules: Option<PathBuf>,
     /// The user's `config.toml`, whose `[settings]` rules can read.
     pub config: Option<PathBuf>,
@@ -26,28 +26,27 @@ pub struct RulesOptions {
 #[derive(Default)]
 pub struct RulesPlugin {
     options: RulesOptions,
-    /// There while it is active.
-    live: Mutex<Option<Running>>,
+    /// Set while the plugin is active.
+    running: Mutex<Option<Running>>,
 }
 
-/// What lives as long as the plugin is active.
 struct Running {
-    live: Arc<Live>,
-    /// The host holds it weakly.
-    _link: Arc<dyn RuleRefresh>,
+    engine: Arc<RuleEngine>,
+    /// Kept here because the hub holds it weakly.
+    _handle: Arc<dyn RuleRefresh>,
 }
 
 impl RulesPlugin {
-    /// The plugin with the user's rules.
+    /// Creates the plugin.
     pub fn new(options: RulesOptions) -> Self {
         Self {
             options,
-            live: Mutex::default(),
+            running: Mutex::default(),
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, Option<Running>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,7 +63,7 @@ impl Plugin for RulesPlugin {
         "Evaluates rules in TOML: approvals, limits, notices and logs."
     }
 
-    /// Core rules cannot be switched off, and so not with all the others either.
+    /// Core rules cannot be disabled, so the plugin cannot be disabled either.
     fn is_essential(&self) -> bool {
         true
     }
@@ -73,53 +72,55 @@ impl Plugin for RulesPlugin {
         Box::pin(async move {
             let versions = ctx.data_dir.join("versions");
             let files = (self.options.rules.clone(), self.options.config.clone());
-            let book = Rulebook::new(files, versions, Arc::clone(&ctx.rules));
+            let store = RuleStore::new(files, versions, Arc::clone(&ctx.rules));
             let log = Log::new(ctx.db.clone(), ctx.redactor.clone());
-            let live = Live::new(
-                Arc::clone(&book),
+            let engine = RuleEngine::new(
+                Arc::clone(&store),
                 Arc::clone(&ctx.rules),
                 Arc::clone(&ctx.system.event_bus),
                 Arc::clone(&log),
             );
-            let link: Arc<dyn RuleRefresh> = Arc::new(EngineLink(Arc::downgrade(&live)));
-            ctx.rules.register(Arc::downgrade(&link));
-            let methods = Arc::new(RuleMethods::new(Arc::clone(&live)));
-            let workbench = Workbench::new(Arc::clone(&live), Arc::clone(&ctx.history));
-            let desk = Desk::new(Arc::clone(&live), self.options.rules.clone());
+            let handle: Arc<dyn RuleRefresh> = Arc::new(EngineHandle(Arc::downgrade(&engine)));
+            ctx.rules.register(Arc::downgrade(&handle));
+            let methods = Arc::new(RuleMethods::new(Arc::clone(&engine)));
+            let analysis = RuleAnalysis::new(Arc::clone(&engine), Arc::clone(&ctx.history));
+            let editor = RuleEditor::new(Arc::clone(&engine), self.options.rules.clone());
             let contribution = Contribution::new()
                 .methods(methods.plugin_methods()?)
-                .methods(Arc::new(workbench).plugin_methods()?)
-                .methods(Arc::new(desk).plugin_methods()?)
+                .methods(Arc::new(analysis).plugin_methods()?)
+                .methods(Arc::new(editor).plugin_methods()?)
                 .migrations(MIGRATIONS);
-            let contribution = hooks(&live)
+            let contribution = hooks(&engine)
                 .into_iter()
                 .fold(contribution, Contribution::hook);
-            book.watch();
-            log.keep_writing();
-            *self.live() = Some(Running { live, _link: link });
+            store.spawn_watch();
+            log.spawn_writer();
+            *self.running() = Some(Running {
+                engine,
+                _handle: handle,
+            });
             Ok(contribution)
         })
     }
 
-    /// Notes that wait are written. The last sessions may end after this, and are noted when it is
-    /// let go.
+    /// Writes pending log entries. Sessions that end after this are logged on deactivation.
     fn before_stop(&self) -> BoxFuture<'_, ()> {
-        let live = self
-            .live()
+        let engine = self
+            .running()
             .as_ref()
-            .map(|running| Arc::clone(&running.live));
+            .map(|running| Arc::clone(&running.engine));
         Box::pin(async {
-            if let Some(live) = live {
-                live.log.flush().await;
+            if let Some(engine) = engine {
+                engine.log.flush().await;
             }
         })
     }
 
     fn deactivate(&self) -> BoxFuture<'_, ()> {
-        let running = self.live().take();
+        let running = self.running().take();
         Box::pin(async {
-            if let Some(Running { live, .. }) = running {
-                live.log.flush().await;
+            if let Some(Running { engine, .. }) = running {
+                engine.log.flush().await;
             }
         })
     }

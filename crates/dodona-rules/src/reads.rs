@@ -135,9 +135,10 @@ fn is_small(record: &str, field: &str) -> bool {
 
 /// Text between templates' marks says nothing of what is read.
 fn of_template(source: &str) -> Reads {
-    match source.contains("{{") || source.contains("{%") {
-        true => Reads::of_source(source),
-        false => Reads::none(),
+    if source.contains("{{") || source.contains("{%") {
+        Reads::of_source(source)
+    } else {
+        Reads::none()
     }
 }
 

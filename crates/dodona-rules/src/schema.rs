@@ -73,7 +73,7 @@ fn rule() -> Value {
             },
             "plugin_id": {
                 "type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$",
-                "description": "Whose it is, and so whose state and settings it has.",
+                "description": "The plugin that the rule belongs to. The rule uses the state and settings of this plugin.",
             },
             "surfaces": {
                 "type": "array",

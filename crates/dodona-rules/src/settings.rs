@@ -160,7 +160,7 @@ impl SettingsOwner {
 /// A setting that the condition of a rule reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingRead {
-    /// Whose.
+    /// EventOwner.
     pub owner: SettingsOwner,
     /// Its name.
     pub name: String,

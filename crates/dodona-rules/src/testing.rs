@@ -1,4 +1,4 @@
-//! The tests that rules bring with them.
+//! Running the tests of rules.
 
 use dodona_proto::Effect;
 use dodona_script::Engine;
@@ -8,30 +8,30 @@ use serde_json::{Map, Value, json};
 
 use crate::compile::CompiledRule;
 use crate::context::RuleContext;
-use crate::engine::{Decision, Outcome, evaluate};
+use crate::evaluate::{Decision, Outcome, evaluate};
 use crate::explain;
 use crate::format::{Expect, RuleTest, Trigger};
 
-/// How a test went.
+/// The result of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tested {
-    /// Whose test, as `plugin/id`.
+    /// The rule, as `plugin/id`.
     pub rule: String,
-    /// What it shows.
+    /// Name of the test.
     pub name: String,
     /// The file.
     pub path: String,
-    /// Where in the file, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Why it did not pass; without it, it did.
+    /// Why the test failed; absent if it passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The condition with the value of every term, where it decided otherwise than expected.
+    /// The condition with the value of every term, if its result was not the expected one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explained: Option<String>,
 }
 
-/// Runs the tests of a rule. `settings` are those of its plugin; a test's own go over them.
+/// Runs the tests of a rule. `settings` are those of its plugin; a test may override them.
 pub fn run_tests(
     rule: &CompiledRule,
     settings: &Map<String, Value>,
@@ -40,7 +40,7 @@ pub fn run_tests(
     let run = |test: &RuleTest| {
         let (failure, explained) = match context_of(rule, test, settings) {
             Ok(context) => run(rule, test, &context, scripts),
-            Err(why) => (Some(format!("its context does not fit: {why}")), None),
+            Err(why) => (Some(format!("invalid context: {why}")), None),
         };
         Tested {
             rule: rule.key.to_string(),
@@ -54,7 +54,7 @@ pub fn run_tests(
     rule.rule.tests.iter().map(run).collect()
 }
 
-/// The context of a test. What is always there at the rule's trigger is there.
+/// The context of a test, with all values that the trigger always provides.
 fn context_of(
     rule: &CompiledRule,
     test: &RuleTest,
@@ -98,15 +98,16 @@ fn run(
     if outcome.fired == test.expect.fired {
         return (unmet(&test.expect, &outcome), None);
     }
-    let why = match outcome.fired {
-        true => "it fires, and should not",
-        false => "it does not fire, and should",
+    let why = if outcome.fired {
+        "the rule fired, but was expected not to"
+    } else {
+        "the rule did not fire, but was expected to"
     };
     let explained = explain::condition(rule, context, scripts).line;
     (Some(why.to_owned()), Some(explained))
 }
 
-/// What was expected beside firing, and did not come.
+/// Checks the expectations other than `fired`.
 fn unmet(expect: &Expect, outcome: &Outcome) -> Option<String> {
     let messages: Vec<&str> = outcome
         .decisions
@@ -117,9 +118,9 @@ fn unmet(expect: &Expect, outcome: &Outcome) -> Option<String> {
         && !messages.iter().any(|message| message.contains(wanted))
     {
         return Some(match messages[..] {
-            [] => format!("it has no message, and {wanted:?} is expected"),
-            [one] => format!("its message is {one:?}, without {wanted:?}"),
-            _ => format!("none of its messages contains {wanted:?}: {messages:?}"),
+            [] => format!("there is no message; expected one that contains {wanted:?}"),
+            [one] => format!("the message {one:?} does not contain {wanted:?}"),
+            _ => format!("no message contains {wanted:?}: {messages:?}"),
         });
     }
     if let Some(wanted) = &expect.event
@@ -128,12 +129,12 @@ fn unmet(expect: &Expect, outcome: &Outcome) -> Option<String> {
             .iter()
             .any(|decision| emits(decision, wanted))
     {
-        return Some(format!("it emits no event `{wanted}`"));
+        return Some(format!("event `{wanted}` was not emitted"));
     }
     let unset = |(key, wanted): (&String, &Value)| match set_to(outcome, key) {
         Some(value) if value == wanted => None,
-        Some(value) => Some(format!("it sets `{key}` to {value}, and not to {wanted}")),
-        None => Some(format!("it does not set `{key}`")),
+        Some(value) => Some(format!("`{key}` was set to {value}; expected {wanted}")),
+        None => Some(format!("`{key}` was not set")),
     };
     expect.state.iter().find_map(unset)
 }
@@ -145,7 +146,7 @@ fn emits(decision: &Decision, wanted: &str) -> bool {
     }
 }
 
-/// The value that a key is set to, by the last action that does.
+/// The value set for a key by the last action that sets it.
 fn set_to<'o>(outcome: &'o Outcome, wanted: &str) -> Option<&'o Value> {
     let mut decisions = outcome.decisions.iter().rev();
     decisions.find_map(|decision| match decision {

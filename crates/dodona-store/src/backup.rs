@@ -1,8 +1,8 @@
-//! Copies of all databases of a data directory, and putting one back.
+//! Backup and restore of all databases of a data directory.
 //!
-//! A backup is a directory with one file for each database and a `manifest.json` with their
-//! checksums. Snapshots of all databases are taken before the first one is copied, so they belong
-//! to one moment. The journal comes last: other databases name its streams, and it only grows.
+//! A backup is a directory with one file per database and a `manifest.json` with checksums. Read transactions on
+//! all databases are started before the first one is copied, so that the copies are consistent with each other.
+//! The journal is last, because other databases refer to its streams.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,29 +24,28 @@ use crate::registry::{self, DatabaseKind, Registry};
 use crate::session::Session;
 use crate::target::Target;
 
-/// The name of the directory below the data directory that holds backups.
+/// Name of the backup directory in the data directory.
 pub const DIRECTORY: &str = "backups";
 
 const MANIFEST: &str = "manifest.json";
 const JOURNAL: &str = "journal.db";
 const FORMAT: u32 = 1;
 
-/// There while files are being put in place; after a crash it says that they belong together no
-/// longer.
+/// Exists while a restore is in progress. After a crash it shows that the databases are inconsistent.
 const RESTORING: &str = "restoring";
 
-/// A backup that could not be made or put back.
+/// Why a backup or a restore failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BackupError {
     /// A file could not be read or written.
     #[error("could not {action} `{}`", path.display())]
     File {
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A database could not be read.
@@ -54,15 +53,15 @@ pub enum BackupError {
     Copy {
         /// The database.
         file: String,
-        /// Why not.
+        /// The cause.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// A copy is not what it should be.
+    /// A file of the backup is damaged.
     #[error("`{file}` in the backup is damaged: {problem}")]
     Damaged {
         /// The database.
         file: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The directory is not a backup that this version can read.
@@ -70,10 +69,10 @@ pub enum BackupError {
     NotABackup {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
-    /// Something is there already.
+    /// The target already exists.
     #[error("`{}` exists already", path.display())]
     Exists {
         /// The path.
@@ -81,11 +80,11 @@ pub enum BackupError {
     },
 }
 
-/// What a backup holds.
+/// The manifest of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     format: u32,
-    /// When it was made.
+    /// Time of the backup.
     pub created_at: Timestamp,
     /// The databases, by name.
     pub databases: BTreeMap<String, BackedUp>,
@@ -108,7 +107,8 @@ fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) ->
     }
 }
 
-/// Copies every original database to a new directory and verifies the copies. The server may run.
+/// Copies all databases that are not derived to a new directory and verifies the copies. The server may be
+/// running.
 pub fn create(data_dir: &Path, to: &Path) -> Result<BackupManifest, BackupError> {
     if to.exists() {
         return Err(BackupError::Exists {
@@ -157,7 +157,7 @@ fn fill(data_dir: &Path, draft: &Path) -> Result<BackupManifest, BackupError> {
             file: file.clone(),
             source: Arc::new(source),
         })?;
-        // In log mode a copy could not be examined without files being created beside it.
+        // A copy in WAL mode could not be checked without creating files next to it.
         let plain = rusqlite::Connection::open(&to).and_then(|copy| {
             copy.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))
         });
@@ -178,7 +178,7 @@ fn fill(data_dir: &Path, draft: &Path) -> Result<BackupManifest, BackupError> {
     })
 }
 
-/// A database inside a read transaction that has begun: it sees this moment from now on.
+/// A database in a started read transaction: it sees the state of this moment.
 fn pinned(data_dir: &Path, file: &str) -> Result<Session, DbError> {
     let session = Session::snapshot(&target(data_dir, file))?;
     let sql = "SELECT name FROM sqlite_schema";
@@ -217,7 +217,7 @@ fn measure(path: &Path) -> io::Result<BackedUp> {
     Ok(BackedUp { bytes, sha256 })
 }
 
-/// Reads the manifest of a backup without looking at its files.
+/// Reads the manifest of a backup without checking its files.
 pub fn read_manifest(backup: &Path) -> Result<BackupManifest, BackupError> {
     let not_a_backup = |reason: String| BackupError::NotABackup {
         path: backup.to_owned(),
@@ -238,7 +238,7 @@ pub fn read_manifest(backup: &Path) -> Result<BackupManifest, BackupError> {
     }
 }
 
-/// Compares the files of a backup with its manifest and examines each database.
+/// Verifies the checksums of a backup and checks each database.
 pub fn verify(backup: &Path) -> Result<BackupManifest, BackupError> {
     let manifest = read_manifest(backup)?;
     for (file, expected) in &manifest.databases {
@@ -258,13 +258,13 @@ pub fn verify(backup: &Path) -> Result<BackupManifest, BackupError> {
     Ok(manifest)
 }
 
-/// Whether a restore was cut short, so that the databases do not belong together.
+/// Whether a restore was interrupted, so that the databases are inconsistent.
 pub fn is_half_restored(data_dir: &Path) -> bool {
     data_dir.join(RESTORING).exists()
 }
 
-/// Puts the databases of a backup in the place of those of a data directory, which no process may
-/// use meanwhile. Returns the directory to which the replaced ones were moved.
+/// Replaces the databases of a data directory by those of a backup. No process may use the directory meanwhile.
+/// Returns the directory to which the old databases were moved.
 pub fn restore(data_dir: &Path, backup: &Path) -> Result<PathBuf, BackupError> {
     let manifest = verify(backup)?;
     let draft = data_dir.join(DIRECTORY).join("restore.unfinished");
@@ -294,8 +294,8 @@ pub fn restore(data_dir: &Path, backup: &Path) -> Result<PathBuf, BackupError> {
     Ok(aside)
 }
 
-/// Moves the databases that are there to a directory of their own. The log of a database that is
-/// gone is moved as well: the engine would apply it to the restored one.
+/// Moves the existing databases away. Also moves a write-ahead log without database, because SQLite would apply
+/// it to the restored one.
 fn set_aside(data_dir: &Path, manifest: &BackupManifest) -> Result<PathBuf, BackupError> {
     let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
     let backups = data_dir.join(DIRECTORY);

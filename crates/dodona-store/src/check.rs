@@ -1,4 +1,4 @@
-//! The examination that `dodona doctor` reports.
+//! The integrity check of `dodona doctor`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -17,31 +17,30 @@ use crate::registry::DatabaseKind;
 use crate::session::Session;
 use crate::target::Target;
 
-/// The most problems reported of each kind; a damaged file can have one per row.
+/// Maximum number of problems of each kind; a damaged file can have one per row.
 const MAX_PROBLEMS: usize = 100;
 
-/// What was found out about one database.
+/// The check result of one database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseReport {
     /// The name relative to the data directory.
     pub file: String,
-    /// The newest migration it has had, 0 for none, or `None` if that could not be read.
+    /// The newest applied migration; 0 for none, `None` if it could not be read.
     pub version: Option<u32>,
-    /// The size of the file.
+    /// File size in bytes.
     pub size_bytes: u64,
-    /// What is wrong, in words for the user; empty for a sound database.
+    /// Problems as text for the user; empty for a healthy database.
     pub problems: Vec<String>,
 }
 
-/// How closely a database is examined.
+/// Depth of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     Quick,
     Full,
 }
 
-/// Examines the databases in `files` and those found below `data_dir`. Of those in `known` it is
-/// known that they have been there.
+/// Checks the databases in `files` and those found in `data_dir`. Databases in `known` existed before.
 pub(crate) async fn all(
     data_dir: &Path,
     options: &Arc<StoreOptions>,
@@ -62,10 +61,10 @@ pub(crate) async fn all(
         reports.extend(examined);
         reports
     };
-    // Reading whole files takes long, and the reader threads are for the server's own reads.
+    // Not on the reader threads: reading whole files takes long and would delay the server's reads.
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or_else(|error| vec![unreadable(".", format!("the examination failed: {error}"))])
+        .unwrap_or_else(|error| vec![unreadable(".", format!("the check failed: {error}"))])
 }
 
 /// The databases below a data directory.
@@ -75,7 +74,7 @@ pub(crate) fn database_names(data_dir: &Path) -> BTreeSet<String> {
     files
 }
 
-/// What is wrong with a copy of a database.
+/// Checks a copy of a database.
 pub(crate) fn problems_of_copy(path: &Path) -> Vec<String> {
     let (dir, file) = match (path.parent(), path.file_name()) {
         (Some(dir), Some(file)) => (dir, file.to_string_lossy().into_owned()),
@@ -85,8 +84,8 @@ pub(crate) fn problems_of_copy(path: &Path) -> Vec<String> {
     one(dir, &options, file, None, Depth::Full).problems
 }
 
-/// Adds the names of the databases in a folder and those below it, and a report for each folder
-/// that cannot be listed. Links are not followed.
+/// Collects database names recursively, and a report for each directory that cannot be listed. Links are not
+/// followed.
 fn find(dir: &Path, prefix: &str, files: &mut BTreeSet<String>, reports: &mut Vec<DatabaseReport>) {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -127,7 +126,10 @@ fn one(
     let path = data_dir.join(&file);
     let size_bytes = match fs::metadata(&path) {
         Ok(metadata) if metadata.len() == 0 && kind == Some(DatabaseKind::Original) => {
-            return unreadable(&file, "the file is empty, and had data before".to_owned());
+            return unreadable(
+                &file,
+                "the file is empty but contained data before".to_owned(),
+            );
         }
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound && kind.is_some() => {
@@ -162,7 +164,7 @@ fn one(
     }
 }
 
-/// Looks for one kind of problem.
+/// Runs one kind of check.
 type Look = fn(&Session) -> Result<Vec<String>, DbError>;
 
 fn examine(session: &Session, depth: Depth) -> (Option<u32>, Vec<String>) {
@@ -179,7 +181,7 @@ fn examine(session: &Session, depth: Depth) -> (Option<u32>, Vec<String>) {
             Err(error) => problems.push(in_full(&error)),
         }
     }
-    // A file that cannot be read at all says so to every question.
+    // A file that cannot be read fails every check; report it once.
     problems.dedup();
     (version.ok(), problems)
 }

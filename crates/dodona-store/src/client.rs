@@ -1,4 +1,4 @@
-//! What a client may know of a database's trouble: enough to act on, no inner text.
+//! Mapping database errors to errors for clients. Internal details go to the log only.
 
 use std::error::Error as StdError;
 use std::fmt::Write;
@@ -14,12 +14,12 @@ impl From<DbError> for CallError {
             DbError::Busy { .. } => (
                 ErrorCode::Storage,
                 "the database is busy",
-                "try again in a moment",
+                "retry in a moment",
             ),
             DbError::Full { .. } => (
                 ErrorCode::Storage,
                 "the disk is full",
-                "free some disk space and try again",
+                "free some disk space and retry",
             ),
             DbError::ReadOnly { .. } => (
                 ErrorCode::Storage,
@@ -36,11 +36,9 @@ impl From<DbError> for CallError {
                 "a database is missing",
                 "run `dodona doctor`",
             ),
-            DbError::Open { .. } | DbError::Io { .. } | DbError::Spawn { .. } => (
-                ErrorCode::Storage,
-                "the disk did not do its part",
-                "run `dodona doctor`",
-            ),
+            DbError::Open { .. } | DbError::Io { .. } | DbError::Spawn { .. } => {
+                (ErrorCode::Storage, "disk I/O error", "run `dodona doctor`")
+            }
             DbError::Commit {
                 source: Some(inner),
                 ..
@@ -48,7 +46,7 @@ impl From<DbError> for CallError {
             DbError::Closed { .. } => (
                 ErrorCode::Storage,
                 "the server is stopping",
-                "try again when it is back",
+                "retry when the server has restarted",
             ),
             _ => {
                 return CallError::new(ErrorCode::Internal, "a database request failed")
@@ -65,16 +63,16 @@ impl From<JournalError> for CallError {
             JournalError::Database(error) => error.into(),
             JournalError::TooLarge { size, limit } => CallError::new(
                 ErrorCode::TooLarge,
-                format!("a value of {size} bytes is larger than the {limit} allowed"),
+                format!("a value of {size} bytes exceeds the limit of {limit} bytes"),
             ),
-            other => CallError::new(ErrorCode::Storage, "the journal did not do its part")
+            other => CallError::new(ErrorCode::Storage, "journal error")
                 .hint("run `dodona doctor`")
                 .log(chain(&other)),
         }
     }
 }
 
-/// An error and everything below it, for the log.
+/// An error with its causes, for the log.
 fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut inner = error.source();

@@ -27,7 +27,7 @@ pub struct Db {
 
 struct Inner {
     file: String,
-    /// What the handle works with, or why it never will.
+    /// The open database, or why it can never be used.
     live: Result<Live, &'static str>,
 }
 
@@ -56,7 +56,7 @@ impl Db {
         }
     }
 
-    /// A handle whose every use fails, for the reason given.
+    /// A handle that always fails, with the given reason.
     pub(crate) fn refused(file: &str, reason: &'static str) -> Self {
         Db {
             inner: Arc::new(Inner {
@@ -71,8 +71,7 @@ impl Db {
         &self.inner.file
     }
 
-    /// Brings the schema up to date: applies, in one transaction, the migrations that the
-    /// database has not had yet, after making a copy of it.
+    /// Applies all pending migrations in one transaction, after a backup of the database.
     ///
     /// The copy is `<file>.before-v<N>.bak`, where `N` is the version migrated to; the newest
     /// three are kept. On an error the schema and the data are as they were, and a database that
@@ -123,8 +122,8 @@ impl Db {
         self.send(queue, request).await
     }
 
-    /// Runs `work` in a transaction and answers once it is stored as durably as the database
-    /// promises. If `work` fails or panics, nothing of it is stored.
+    /// Runs `work` in a transaction and returns when it is committed with the durability of the database. If `work`
+    /// fails or panics, it is rolled back.
     ///
     /// Writes run one after the other, in the order in which they were queued. Those that are
     /// queued together share one commit, which costs far more than a typical write; a failing one
@@ -150,7 +149,7 @@ impl Db {
     ) -> Result<(R, Commit), DbError> {
         let (early, found) = oneshot::channel();
         let (job, answer) = job::pack(move |tx: &Tx<'_>| {
-            // Whoever asked may have gone.
+            // The caller may have stopped waiting.
             let _ = early.send(work(tx)?);
             Ok(())
         });
@@ -168,7 +167,7 @@ impl Db {
         }
     }
 
-    /// Ends the writer's thread once it has served what is queued.
+    /// Ends the writer thread after the queued requests.
     pub(crate) fn close(&self) -> Vec<std::thread::JoinHandle<()>> {
         self.inner
             .live
@@ -176,7 +175,7 @@ impl Db {
             .map_or_else(|_| Vec::new(), |live| live.writer.close())
     }
 
-    /// Whether anything was asked of it, so that its file should be there.
+    /// Whether it was used, so that its file must exist.
     pub(crate) fn is_used(&self) -> bool {
         self.inner
             .live
@@ -236,14 +235,14 @@ impl Db {
     }
 }
 
-/// A commit that is under way. It comes about whether or not anybody waits for it.
+/// A pending commit. It happens even if this is dropped.
 pub struct Commit {
     answer: job::Answer<()>,
     file: String,
 }
 
 impl Commit {
-    /// Waits until it is stored as durably as the database promises.
+    /// Waits until it is committed with the durability of the database.
     pub async fn done(self) -> Result<(), DbError> {
         let Self { answer, file } = self;
         answer.await.unwrap_or(Err(DbError::Closed { file }))

@@ -1,4 +1,4 @@
-//! What can go wrong with a database, sorted by what the caller does next.
+//! Database errors, one variant for each possible reaction of the caller.
 
 use std::error::Error as StdError;
 use std::io;
@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use crate::value::ValueError;
 
-/// What the database engine or the operating system said, kept as text so that no caller can come
-/// to depend on a particular engine.
+/// The error text of the database engine or the operating system. Text only, so that no caller depends on a
+/// particular engine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Cause {
@@ -30,7 +30,7 @@ impl From<&io::Error> for Cause {
     }
 }
 
-/// The rule of the schema that a statement broke.
+/// The kind of constraint that a statement violated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConstraintKind {
@@ -46,7 +46,7 @@ pub enum ConstraintKind {
     Other,
 }
 
-/// A read or a write that did not happen.
+/// Why a read or a write failed.
 ///
 /// The error is cheap to clone because all writes that shared one commit share its fate.
 #[derive(Debug, Clone, Error)]
@@ -63,23 +63,23 @@ pub enum DbError {
     /// The store was closed before the request could run. Give up; the server is stopping.
     #[error("the store was closed before `{file}` could answer")]
     Closed {
-        /// The database that was asked.
+        /// The database.
         file: String,
     },
-    /// The system would not start a thread for the database. Retry later.
-    #[error("no thread could be started for the database `{file}`")]
+    /// Failed to start a thread for the database. Retry later.
+    #[error("failed to start a thread for the database `{file}`")]
     Spawn {
-        /// The database that was asked.
+        /// The database.
         file: String,
         /// What the operating system said.
         source: Cause,
     },
     /// The file or its folder could not be opened or created. Tell the user.
-    #[error("could not open the database `{file}`")]
+    #[error("failed to open the database `{file}`")]
     Open {
-        /// The database that was asked.
+        /// The database.
         file: String,
-        /// What the engine or the operating system said.
+        /// The error of the engine or the operating system.
         source: Cause,
     },
     /// Another process holds the database. Retry.
@@ -87,16 +87,15 @@ pub enum DbError {
     Busy {
         /// The locked database.
         file: String,
-        /// What the engine said.
+        /// The error of the engine.
         source: Cause,
     },
-    /// There is no room left. Nothing of the write was stored; tell the user to free space, then
-    /// retry.
-    #[error("no room left to write to the database `{file}`; free some disk space")]
+    /// The disk is full. Nothing was stored. Tell the user to free space, then retry.
+    #[error("disk full: failed to write to the database `{file}`; free some disk space")]
     Full {
         /// The database that could not grow.
         file: String,
-        /// What the engine or the operating system said.
+        /// The error of the engine or the operating system.
         source: Cause,
     },
     /// The file or its folder may not be written. Tell the user.
@@ -104,15 +103,15 @@ pub enum DbError {
     ReadOnly {
         /// The database that could not be written.
         file: String,
-        /// What the engine or the operating system said.
+        /// The error of the engine or the operating system.
         source: Cause,
     },
-    /// The file is damaged or is no database. Give up on this database; others are unaffected.
+    /// The file is damaged or not a database. Other databases are not affected.
     #[error("the database `{file}` is damaged; run `dodona doctor` for what to do")]
     Corrupt {
         /// The damaged database.
         file: String,
-        /// What the engine said.
+        /// The error of the engine.
         source: Cause,
     },
     /// The database was there before and is missing or empty. Give up on this database; tell the
@@ -127,18 +126,18 @@ pub enum DbError {
     },
     /// The disk failed to read or write. If a commit was under way its outcome is unknown: read
     /// before writing the same again.
-    #[error("the disk failed while using the database `{file}`")]
+    #[error("disk I/O error in the database `{file}`")]
     Io {
         /// The database being used.
         file: String,
-        /// What the engine said.
+        /// The error of the engine.
         source: Cause,
     },
     /// A query that must find a row found none.
     #[error("the query found no row")]
     NoRow,
     /// The statement would break a rule of the schema.
-    #[error("a constraint of the schema refused the statement")]
+    #[error("constraint violation")]
     Constraint {
         /// Which sort of rule.
         kind: ConstraintKind,
@@ -151,7 +150,7 @@ pub enum DbError {
     Statement {
         /// The beginning of the statement.
         sql: String,
-        /// What the engine said.
+        /// The error of the engine.
         source: Cause,
     },
     /// The statement took longer than the database's limit. If it changed something, the whole
@@ -162,7 +161,7 @@ pub enum DbError {
         sql: String,
     },
     /// The statement has another number of placeholders than values were given. Fix the caller.
-    #[error("the statement `{sql}` takes {expected} values, {given} were given")]
+    #[error("the statement `{sql}` has {expected} placeholders, but {given} values were given")]
     ParameterCount {
         /// The beginning of the statement.
         sql: String,
@@ -180,7 +179,7 @@ pub enum DbError {
         source: ValueError,
     },
     /// A column does not hold what the caller expects.
-    #[error("column {index} of the row cannot be read as asked")]
+    #[error("column {index} of the row has an unexpected type")]
     Column {
         /// The number of the column, counted from 0.
         index: usize,
@@ -189,7 +188,7 @@ pub enum DbError {
     },
     /// The commit was refused, and with it every write that shared it. Nothing was stored. A
     /// write that is not itself at fault succeeds when tried again.
-    #[error("the commit to the database `{file}` was refused and nothing of it was stored")]
+    #[error("the commit to the database `{file}` failed; nothing was stored")]
     Commit {
         /// The database that was written.
         file: String,
@@ -203,7 +202,7 @@ pub enum DbError {
         message: String,
     },
     /// The caller's own function gave up with an error of its own; its writes were undone.
-    #[error("the work was given up")]
+    #[error("the work was aborted")]
     Abort {
         /// The caller's error.
         source: Arc<dyn StdError + Send + Sync>,

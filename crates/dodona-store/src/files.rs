@@ -1,4 +1,4 @@
-//! Files and folders that only their owner may read, and that are still there after a power cut.
+//! Files and directories that only their owner can read, created durably.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

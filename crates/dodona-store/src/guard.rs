@@ -1,4 +1,4 @@
-//! The switches that keep SQL, ours or a plugin's, from doing harm.
+//! Safety settings for SQL, our own and that of plugins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use rusqlite::limits::Limit;
 use crate::clock::StatementClock;
 use crate::options::DatabaseLimits;
 
-/// How many instructions of the engine run between two looks at the clock: some microseconds.
+/// Engine instructions between two checks of the time limit: a few microseconds.
 const INSTRUCTIONS: i32 = 10_000;
 
-/// Sets every safety switch. While `guest` is set, SQL may work with tables but not with
-/// transactions, other files or the engine's settings.
+/// Applies all safety settings. While `guest` is set, SQL may use tables, but not transactions, other files or
+/// engine settings.
 pub(crate) fn install(conn: &mut Connection, guest: &Arc<AtomicBool>) -> rusqlite::Result<()> {
     // No statement may damage the file, not even through the engine's own tables.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

@@ -1,4 +1,4 @@
-//! A caller's function on its way to a thread, and its answer on the way back.
+//! A caller's function in a queue, and its result.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -8,21 +8,20 @@ use tokio::sync::oneshot;
 use crate::error::DbError;
 use crate::tx::Tx;
 
-/// A piece of work without its types, so that many kinds fit one queue.
+/// Type-erased work, so that one queue holds all kinds.
 pub(crate) trait Job: Send {
-    /// Whether nobody waits for the answer any more.
+    /// Whether the caller has stopped waiting.
     fn is_abandoned(&self) -> bool;
 
-    /// Does the work and keeps its result. An error is also told to whoever runs the job; a panic
-    /// is one of them.
+    /// Runs the work and stores its result. Also returns the error, or the panic, to the runner.
     fn run(&mut self, tx: &Tx<'_>) -> Result<(), DbError>;
 
-    /// Answers the caller: with the kept result if the surroundings went well or the work failed
-    /// by itself, else with what went wrong around it.
+    /// Sends the result to the caller: the stored one if the transaction succeeded or the work failed itself,
+    /// otherwise the error of the transaction.
     fn settle(self: Box<Self>, surroundings: Result<(), DbError>);
 }
 
-/// Where the caller waits.
+/// The channel to the caller.
 pub(crate) type Answer<R> = oneshot::Receiver<Result<R, DbError>>;
 
 /// Packs a function for a queue.
@@ -84,7 +83,7 @@ where
                 unreachable!("surroundings go well only around a job that ran")
             }
         };
-        // A caller that stopped waiting is no fault.
+        // The caller may have stopped waiting.
         let _ = self.reply.send(result);
     }
 }

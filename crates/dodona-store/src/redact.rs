@@ -1,5 +1,4 @@
-//! Keeping secrets out of everything that is not a conversation: the journal, logs, approvals,
-//! errors, traces and exports.
+//! Redacting secrets in the journal, logs, approvals, errors, traces and exports.
 //!
 //! [`Redactor`] cleans whole texts and JSON values. [`StreamRedactor`] cleans a text that arrives in
 //! pieces: it holds back the end of what arrived while that could be the start of a secret.
@@ -16,10 +15,10 @@ use serde_json::Value;
 
 pub use stream::StreamRedactor;
 
-/// What stands where a secret stood.
+/// Replacement of a secret.
 const REDACTED: &str = "[redacted]";
 
-/// Fields whose text is a secret whatever it looks like.
+/// Names of fields whose value is always a secret.
 const FIELDS: &[&str] = &[
     "api_key",
     "apikey",
@@ -46,7 +45,7 @@ const FIELDS: &[&str] = &[
 #[derive(Debug, Clone)]
 pub struct Redactor {
     needles: Arc<AhoCorasick>,
-    /// Secrets that are known by heart.
+    /// Known secrets.
     secrets: Arc<[String]>,
 }
 

@@ -275,9 +275,10 @@ fn beginning(script: &str, done: usize) -> usize {
         let blank = rest.len() - rest.trim_start().len();
         let rest = &rest[blank..];
         at += blank;
-        match rest.starts_with("--") {
-            true => at += rest.find('\n').unwrap_or(rest.len()),
-            false => return at,
+        if rest.starts_with("--") {
+            at += rest.find('\n').unwrap_or(rest.len())
+        } else {
+            return at;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The owner of the data directory and of the threads that work on it.
+//! The databases of a data directory and their threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use crate::worker::Worker;
 /// Older engines can damage a write-ahead log when several connections check-point it.
 const OLDEST_ENGINE: (i32, &str) = (3_051_003, "3.51.3");
 
-/// A store that could not be opened.
+/// Why a store could not be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The data directory could not be created. Tell the user.
     #[error("could not create the data directory `{}`", dir.display())]
     CreateDir {
-        /// The directory asked for.
+        /// The directory.
         dir: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The engine this binary was linked with has known faults that damage data. Give up.

@@ -1,4 +1,4 @@
-//! What a function given to `Db::read` or `Db::write` works with.
+//! The transaction passed to functions in `Db::read` and `Db::write`.
 
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{CachedStatement, Connection, ToSql};

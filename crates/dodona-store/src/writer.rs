@@ -1,4 +1,4 @@
-//! The thread that owns the one connection through which a database is written.
+//! The thread that writes a database.
 
 use std::borrow::Cow;
 use std::io;
@@ -15,7 +15,7 @@ use crate::rebuild;
 use crate::session::Session;
 use crate::target::Target;
 
-/// What a database's writer can be asked for.
+/// A request to the writer.
 pub(crate) enum Request {
     /// Run this in a transaction.
     Run(Box<dyn Job>),
@@ -57,7 +57,7 @@ struct Writer {
 impl Writer {
     fn serve(mut self) {
         while let Some(request) = self.next.take().or_else(|| self.requests.blocking_recv()) {
-            // A caller that stopped waiting for its answer is no fault.
+            // The caller may have stopped waiting.
             match request {
                 Request::Run(job) => self.write(job),
                 Request::Open(reply) => {

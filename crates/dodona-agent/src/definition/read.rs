@@ -353,7 +353,7 @@ mod tests {
             ("system_prompt = \"too\"", "exclude each other"),
             ("allowed_tools = 5", "`allowed_tools` must be a list"),
             ("allowed_tools = [5]", "`allowed_tools` must be a text"),
-            ("colour = \"red\"", "4:1: there is no key `colour`"),
+            ("colour = \"red\"", "4:1: unknown key `colour`"),
             ("max_turn = 3", "did you mean `max_turns`?"),
             ("name = ", "scout.toml"),
         ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dodona_llm::{ModelRequest, RequestDigest};
 use dodona_plugin::hooks::{Hooks, point};
-use dodona_plugin::store::journal::{EventFilter, Place};
+use dodona_plugin::store::journal::{EventFilter, ReadPosition};
 use dodona_plugin::{CallCtx, CallError};
 use dodona_proto::hook::{ModelCall, ModelOptionsEdit, ModelResponse, ToolPending};
 use dodona_proto::{Message, MethodName, NOTICES, QuerySnapshot, ToolCall};
@@ -207,13 +207,13 @@ async fn snapshots(
         until: recorded.info.ended_at,
         ..EventFilter::of(owner.user.clone())
     };
-    let (mut found, mut place) = (HashMap::new(), Place::Beginning);
+    let (mut found, mut place) = (HashMap::new(), ReadPosition::Beginning);
     loop {
         let page = agent.history.page(filter.clone(), place).await?;
         let Some(last) = page.last() else {
             return Ok(found);
         };
-        place = Place::After(last.position);
+        place = ReadPosition::After(last.position);
         for event in &page {
             if let Ok(Started { snapshot }) = serde_json::from_str(&event.payload)
                 && snapshot.query_id == recorded.info.id.as_str()

@@ -222,7 +222,7 @@ async fn what_cannot_be_delegated_is_told_to_the_model() {
     define(&talk, "broken", &[], "colour = 1");
     for (name, expected) in [
         ("nobody", "defined agents: oracle, librarian, scout"),
-        ("broken", "there is no key `colour`"),
+        ("broken", "unknown key `colour`"),
     ] {
         talk.server
             .reply(asks_for(&[delegates("d1", name, "Do it.")]));

@@ -1,4 +1,4 @@
-//! One-time codes that sign a page in.
+//! One-time login codes for the page.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +10,14 @@ use tokio::time::Instant;
 
 use super::secret::random_hex;
 
-/// How long a link can be used.
+/// Lifetime of a code.
 const LIFETIME: Duration = Duration::from_secs(300);
 
-/// How many links can be open at once; the oldest go first.
+/// Maximum number of unused codes. The oldest are removed first.
 const MOST: usize = 64;
 
-/// Codes that were handed out and not used. Held in memory only: a restart ends them. They are
-/// found by their hash, so how long that takes tells nothing about a code.
+/// Unused codes, in memory only, so a restart invalidates them. Looked up by hash, so that the lookup time
+/// reveals nothing about a code.
 #[derive(Default)]
 pub(super) struct Logins(Mutex<HashMap<[u8; 32], Login>>);
 

@@ -1,7 +1,7 @@
-//! Who may come in: users, their tokens, and one-time links for the page.
+//! Users, tokens, and one-time login codes for the page.
 //!
-//! A token is `dod_<id>_<secret>`. The id is public and finds the row; of the secret only a hash
-//! is stored, compared in constant time.
+//! A token is `dod_<id>_<secret>`. The public id finds the row. Only a hash of the secret is stored; it is
+//! compared in constant time.
 
 mod login;
 mod secret;
@@ -20,26 +20,26 @@ use serde::Serialize;
 use login::Logins;
 use secret::{Secret, SecretHash};
 
-/// The user of the machine's owner, who has every right.
+/// The user name of the machine's owner, who has all scopes.
 pub const LOCAL_USER: &str = "local";
 
-/// How long a page stays signed in.
+/// Lifetime of a page's session.
 const SESSION: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What is told about a token; never the token itself.
+/// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TokenInfo {
-    /// Its public part.
+    /// The public id.
     pub id: String,
-    /// Whose it is.
+    /// The user.
     pub user: UserId,
-    /// What it is for.
+    /// The purpose, unique per user.
     pub name: String,
-    /// What it grants.
+    /// The granted scopes.
     pub scopes: Scopes,
-    /// Since when.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// Until when.
+    /// Time of expiry; `None` means never.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -48,7 +48,7 @@ struct Token {
     hash: SecretHash,
 }
 
-/// The accounts of `hub.db`. Valid tokens are held in memory because every request asks.
+/// The accounts in `hub.db`. Valid tokens are held in memory, because every request needs one.
 pub(crate) struct Accounts {
     db: Db,
     tokens: RwLock<HashMap<String, Arc<Token>>>,
@@ -71,16 +71,15 @@ impl Accounts {
         })
     }
 
-    /// The principal a token stands for. Whatever is wrong with it, the answer says no more than
-    /// its owner needs.
+    /// Returns the principal of a token. The error does not reveal why an unknown token is invalid.
     pub(crate) fn authenticate(
         &self,
         token: &str,
         surface: Surface,
     ) -> Result<Principal, CallError> {
         let no = || {
-            CallError::new(ErrorCode::Unauthenticated, "the token is not valid")
-                .hint("`dodona token create` makes one")
+            CallError::new(ErrorCode::Unauthenticated, "invalid token")
+                .hint("run `dodona token create` to create one")
         };
         let secret = Secret::parse(token).ok_or_else(no)?;
         let known = self.get(secret.id()).ok_or_else(no)?;
@@ -112,7 +111,7 @@ impl Accounts {
             .cloned()
     }
 
-    /// Makes a token. The answer is the only time its text is seen.
+    /// Creates a token. Its text is returned only here.
     pub(crate) async fn create(
         &self,
         user: &UserId,
@@ -126,7 +125,10 @@ impl Accounts {
             .map(|lifetime| now.checked_add(lifetime))
             .transpose()
             .map_err(|_| {
-                CallError::new(ErrorCode::InvalidParams, "the token would live too long")
+                CallError::new(
+                    ErrorCode::InvalidParams,
+                    "the expiry of the token is too far in the future",
+                )
             })?;
         let secret = Secret::random()?;
         let (user, name, created_at) = (user.clone(), name.to_owned(), now);
@@ -158,7 +160,7 @@ impl Accounts {
             let scopes = serde_json::to_string(&info.scopes).map_err(DbError::abort)?;
             let user = info.user.as_str();
             tx.execute("insert into users (id, created_at) values (?1, ?2) on conflict do nothing", (user, created.as_str()))?;
-            // A name is free again once its token is revoked.
+            // The name of a revoked token can be used again.
             tx.execute("delete from tokens where user_id = ?1 and name = ?2 and revoked_at is not null", (user, info.name.as_str()))?;
             tx.execute(
                 "insert into tokens (id, user_id, name, hash, scopes, created_at, expires_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -173,13 +175,13 @@ impl Accounts {
                     token.info.user, token.info.name
                 );
                 Err(CallError::new(ErrorCode::InvalidParams, message)
-                    .hint("revoke that one first, or choose another name"))
+                    .hint("revoke that token first, or choose another name"))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The tokens of one user, or of all, by user and then the oldest first; expired ones too.
+    /// Lists the tokens of one user or of all, sorted by user and age. Includes expired tokens.
     pub(crate) fn list(&self, user: Option<&UserId>) -> Vec<TokenInfo> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let mut list: Vec<TokenInfo> = tokens
@@ -187,12 +189,12 @@ impl Accounts {
             .map(|token| token.info.clone())
             .filter(|info| user.is_none_or(|user| info.user == *user))
             .collect();
-        // Not by name: what a page's session is called is made up, and means nothing to anybody.
+        // Not sorted by name, because the names of page sessions are generated.
         list.sort_by(|a, b| (&a.user, a.created_at, &a.id).cmp(&(&b.user, b.created_at, &b.id)));
         list
     }
 
-    /// Ends a token at once. Answers whether there was one that the owner (`None`: anybody) has.
+    /// Revokes a token at once. Returns whether `owner` (`None`: any user) had such a token.
     pub(crate) async fn revoke(&self, id: &str, owner: Option<&UserId>) -> Result<bool, CallError> {
         let Some(token) = self
             .get(id)
@@ -216,8 +218,8 @@ impl Accounts {
         Ok(true)
     }
 
-    /// Makes sure that `file` holds a valid token of the machine's owner, readable by nobody
-    /// else, and answers with it.
+    /// Returns the token of the machine's owner in `file`. Creates the file, readable only by its owner, if it is
+    /// missing or its token is no longer valid.
     pub(crate) async fn local_token(&self, file: &Path) -> Result<String, CallError> {
         if let Some(text) = secret::read_file(file)?
             && self.authenticate(&text, Surface::Cli).is_ok()
@@ -237,21 +239,21 @@ impl Accounts {
         Ok(text)
     }
 
-    /// A code that signs a page in as this principal, once and soon.
+    /// Creates a one-time code that signs in to the page as this principal.
     pub(crate) fn login_code(&self, who: &Principal) -> Result<String, CallError> {
         self.logins.issue(who.user.clone(), who.scopes.clone())
     }
 
-    /// Trades a code for the token of a page's session.
+    /// Exchanges a code for a session token.
     pub(crate) async fn redeem(&self, code: &str) -> Result<(String, Duration), CallError> {
         let (user, scopes) = self.logins.redeem(code).ok_or_else(|| {
             CallError::new(
                 ErrorCode::Unauthenticated,
-                "the link was used already or is too old",
+                "the login link has expired or was already used",
             )
-            .hint("`dodona open` makes a new one")
+            .hint("run `dodona open` to get a new one")
         })?;
-        // Two pages may sign in at the same moment.
+        // The name must be unique, and two pages may sign in at the same moment.
         let name = format!("page-{}", secret::random_hex::<6>()?);
         let (_, text) = self.create(&user, &name, scopes, Some(SESSION)).await?;
         Ok((text, SESSION))
@@ -260,16 +262,17 @@ impl Accounts {
 
 fn check_name(name: &str) -> Result<(), CallError> {
     let fits = !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
-    match fits {
-        true => Ok(()),
-        false => Err(CallError::new(
+    if fits {
+        Ok(())
+    } else {
+        Err(CallError::new(
             ErrorCode::InvalidParams,
-            "a token's name has 1 to 64 printable characters",
-        )),
+            "a token name must have 1 to 64 printable characters",
+        ))
     }
 }
 
-/// A row that this version cannot read is no valid token, and no reason not to start.
+/// A row that this version cannot parse is skipped, so that the hub still starts.
 fn read_token(row: &Row<'_>) -> Result<Option<Token>, DbError> {
     let expires: Option<String> = row.get(5)?;
     let read = || -> Option<Token> {

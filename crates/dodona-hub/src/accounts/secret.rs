@@ -72,7 +72,11 @@ impl SecretHash {
 pub(super) fn random_hex<const N: usize>() -> Result<String, CallError> {
     let mut bytes = [0_u8; N];
     getrandom::fill(&mut bytes).map_err(|error| {
-        CallError::new(ErrorCode::Internal, "the system has no random numbers").log(error)
+        CallError::new(
+            ErrorCode::Internal,
+            "failed to get random numbers from the system",
+        )
+        .log(error)
     })?;
     let mut hex = String::with_capacity(N * 2);
     for byte in bytes {

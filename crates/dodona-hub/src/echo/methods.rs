@@ -20,14 +20,14 @@ pub(super) struct Echo {
 
 #[plugin(name = "echo")]
 impl Echo {
-    /// Says it back.
+    /// Return the given text.
     #[method(scope = "echo:use", tool(category = "meta"))]
     async fn say(&self, _ctx: &CallCtx, p: SayParams) -> Result<Said, CallError> {
         self.counter.add("say");
         Ok(Said { text: p.text })
     }
 
-    /// Counts from 1, one item for each number.
+    /// Count from 1 to `to`, one item per number.
     #[method(scope = "echo:use")]
     async fn count(
         &self,
@@ -47,7 +47,7 @@ impl Echo {
         Ok(())
     }
 
-    /// Calls itself, level below level, so that nested paths can be seen.
+    /// Call itself recursively and report the plugin path of each nested call.
     #[method(scope = "echo:use")]
     async fn nest(
         &self,
@@ -72,21 +72,21 @@ impl Echo {
         try_join_all(calls).await.map(drop)
     }
 
-    /// Fails.
+    /// Fail with the given message.
     #[method(scope = "echo:use")]
     async fn fail(&self, _ctx: &CallCtx, p: FailParams) -> Result<Never, CallError> {
         self.counter.add("fail");
         Err(CallError::plugin("echo.failed", p.message).hint("call `echo.say` instead"))
     }
 
-    /// Panics, to show that only the call suffers.
+    /// Panic. Only this call fails.
     #[method(scope = "echo:use")]
     async fn panic(&self, _ctx: &CallCtx) -> Result<Never, CallError> {
         self.counter.add("panic");
         panic!("as asked")
     }
 
-    /// Takes its time.
+    /// Wait for the given time, then return.
     #[method(scope = "echo:use")]
     async fn slow(&self, _ctx: &CallCtx, p: SlowParams) -> Result<Slept, CallError> {
         self.counter.add("slow");
@@ -94,14 +94,14 @@ impl Echo {
         Ok(Slept { ms: p.ms })
     }
 
-    /// Counts itself durably: when it answers, the count is stored.
+    /// Increment a counter and return it. The count is stored when the call returns.
     #[method(scope = "echo:use", mutates)]
     async fn tally(&self, _ctx: &CallCtx) -> Result<Counted, CallError> {
         let counted = self.db.write(|tx| counter::add(tx, "tally", 1)).await?;
         Ok(Counted { count: counted })
     }
 
-    /// Tells how often each method was called, over all starts.
+    /// Show how often each method of `echo` was called, including earlier runs of the server.
     #[method(scope = "echo:use")]
     async fn stats(&self, _ctx: &CallCtx) -> Result<Stats, CallError> {
         Ok(Stats {

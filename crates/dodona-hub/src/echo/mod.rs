@@ -58,7 +58,7 @@ impl Plugin for EchoPlugin {
             if let Some(echo) = self.active.get()
                 && let Err(error) = echo.counter.flush(&echo.db).await
             {
-                tracing::warn!(%error, "the counts since the last `echo.stats` are lost");
+                tracing::warn!(%error, "failed to store the counts since the last `echo.stats`");
             }
         })
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SayParams {
-    /// What to say back.
+    /// The text to return.
     pub(super) text: String,
 }
 
@@ -18,10 +18,10 @@ pub(super) struct Said {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CountParams {
-    /// How far to count.
+    /// The last number.
     #[schemars(range(max = 10_000_000))]
     pub(super) to: u64,
-    /// How long to wait before each number.
+    /// Milliseconds to wait before each number.
     #[serde(default)]
     #[schemars(range(max = 60_000))]
     pub(super) delay_ms: u64,
@@ -35,13 +35,13 @@ pub(super) struct Tick {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct NestParams {
-    /// How many levels of calls to make below this one.
+    /// Number of nested levels.
     pub(super) depth: u32,
-    /// How many calls to make on each level, in parallel.
+    /// Number of parallel calls on each level.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 100))]
     pub(super) width: u32,
-    /// How long the innermost calls wait.
+    /// Milliseconds that the innermost calls wait.
     #[serde(default)]
     #[schemars(range(max = 60_000))]
     pub(super) delay_ms: u64,
@@ -51,20 +51,20 @@ fn one() -> u32 {
     1
 }
 
-/// Where a nested call stands.
+/// A nested call.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Level {
-    /// The path the hub gave it.
+    /// Its plugin path.
     pub(super) path: String,
-    /// On whose behalf it runs.
+    /// The user of the call.
     pub(super) user: String,
-    /// Levels still below it.
+    /// Remaining levels.
     pub(super) below: u32,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SlowParams {
-    /// How long to take.
+    /// Milliseconds to wait.
     #[schemars(range(max = 600_000))]
     pub(super) ms: u64,
 }
@@ -76,7 +76,7 @@ pub(super) struct Slept {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct FailParams {
-    /// What the error says.
+    /// The error message.
     #[serde(default = "as_asked")]
     pub(super) message: String,
 }

@@ -1,4 +1,4 @@
-//! Bringing one plugin to life, and letting it go.
+//! Activating and deactivating one plugin.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -17,84 +17,85 @@ use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::discover::{Candidate, Kind};
-use super::listen::Listeners;
-use super::renew::{Life, Renewal};
+use super::event_listeners::Listeners;
+use super::replace_methods::{ActivationId, MethodReplacer};
 use super::{PluginManager, Services};
 use crate::config::CapabilityMode;
 use crate::limits::PluginLimits;
 use crate::meter::Meter;
 use crate::router::{Lease, Route};
 
-/// How long a plugin may take to let go.
+/// Timeout of a deactivation.
 const DEACTIVATION: Duration = Duration::from_secs(2);
 
-/// How long calls of a plugin that was replaced may go on before it is let go all the same.
+/// How long calls of a replaced plugin may continue before it is deactivated anyway.
 const LAST_CALLS: Duration = Duration::from_secs(30);
 
-/// Bounds of the database of a plugin from outside the program.
+/// Limits of the database of an external plugin.
 const DATABASE: DatabaseLimits = DatabaseLimits {
     max_bytes: 256 << 20,
     statement_time: Duration::from_secs(5),
     max_value_bytes: 16 << 20,
 };
 
-/// An active plugin, with everything it brought.
+/// An active plugin with its contribution.
 pub(crate) struct Active {
     pub(crate) name: PluginName,
     pub(crate) plugin: Arc<dyn Plugin>,
     pub(crate) fingerprint: String,
     pub(crate) routes: Vec<Arc<Route>>,
-    /// Its hooks, until they are in the registry.
+    /// Its hooks, before they are registered.
     pub(crate) hooks: Vec<Hook>,
-    /// Its callbacks for events, until they listen.
+    /// Its event handlers, before they are started.
     pub(crate) event_handlers: Vec<EventHandler>,
-    /// Those that listen. They stop when this is dropped.
+    /// Running event handlers. They stop when this is dropped.
     pub(crate) listeners: Listeners,
-    /// What it did beyond its capabilities, where that is only warned about.
+    /// Uses that exceed its capabilities and only cause a warning.
     pub(crate) warnings: Vec<String>,
-    /// Cancelled once the last route is gone.
+    /// Cancelled when the last route is dropped.
     pub(crate) unused: CancellationToken,
-    /// What tells this activation from others of the plugin.
-    pub(super) life: Life,
-    /// What all of its routes share.
+    /// Distinguishes this activation from others of the plugin.
+    pub(super) activation: ActivationId,
+    /// Shared by all its routes.
     pub(super) lease: Weak<Lease>,
     pub(super) limits: Arc<PluginLimits>,
 }
 
 impl Active {
-    /// Tells the plugin that the end is near.
+    /// Calls `before_stop` of the plugin.
     pub(crate) async fn before_stop(&self) {
         let work = async { self.plugin.before_stop().await };
         guarded(&self.name, "before the stop", work).await;
     }
 }
 
-/// Has a plugin do something, and goes on if it panics or hangs.
+/// Runs a future of a plugin. Continues if it panics or times out.
 async fn guarded(name: &PluginName, when: &str, work: impl Future<Output = ()>) {
     let work = AssertUnwindSafe(work).catch_unwind();
     match tokio::time::timeout(DEACTIVATION, work).await {
         Ok(Ok(())) => {}
-        Ok(Err(_)) => tracing::error!(plugin = %name, "a plugin panicked {when}"),
-        Err(_) => tracing::error!(plugin = %name, "a plugin hangs {when}"),
+        Ok(Err(_)) => tracing::error!(plugin = %name, "plugin panicked {when}"),
+        Err(_) => tracing::error!(plugin = %name, "plugin timed out {when}"),
     }
 }
 
 impl PluginManager {
-    /// Activates a plugin and checks what it brings. If anything is wrong, nothing of it stays.
+    /// Activates a plugin and checks its contribution. On an error nothing of it is installed.
     pub(super) async fn bring(
         &self,
         candidate: &Candidate,
         plugin: &Arc<dyn Plugin>,
         was: Option<&Active>,
     ) -> Result<Active, String> {
-        let life = Life::default();
-        let context = self.context(candidate, &life);
+        let activation = ActivationId::default();
+        let context = self.context(candidate, &activation);
         let db = context.db.clone();
         let contribution = self.contribution(plugin, context).await?;
         let accepted = self
-            .accept(candidate, plugin, contribution, &db, life)
+            .accept(candidate, plugin, contribution, &db, activation)
             .await;
-        // It believes to be active. One that was before is let go with its earlier self.
+        // The plugin is active but its contribution is invalid, so it is deactivated. An instance that was active
+        // before is deactivated together with its earlier activation.
         if accepted.is_err() && was.is_none_or(|was| !Arc::ptr_eq(&was.plugin, plugin)) {
             let unused = CancellationToken::new();
             let (name, plugin) = (candidate.name.clone(), Arc::clone(plugin));
@@ -108,14 +109,14 @@ impl PluginManager {
         accepted
     }
 
-    /// Takes a contribution whole or not at all.
+    /// Checks a contribution completely before anything of it is used.
     async fn accept(
         &self,
         candidate: &Candidate,
         plugin: &Arc<dyn Plugin>,
         contribution: Contribution,
         db: &Db,
-        life: Life,
+        activation: ActivationId,
     ) -> Result<Active, String> {
         let Contribution {
             methods,
@@ -145,14 +146,14 @@ impl PluginManager {
             listeners: Listeners::default(),
             warnings,
             unused,
-            life,
+            activation,
             lease: Arc::downgrade(&lease),
             limits,
         })
     }
 
-    /// Whether a plugin may have its hooks: what it may not is refused or, for a built-in and if
-    /// so configured, warned about.
+    /// Checks the hooks of a plugin against its capabilities. A violation is an error, or for a built-in plugin a
+    /// warning if so configured.
     fn permitted(&self, candidate: &Candidate, hooks: &[Hook]) -> Result<Vec<String>, String> {
         let points: BTreeSet<HookPoint> = hooks.iter().map(Hook::point).collect();
         let needed = points
@@ -167,7 +168,7 @@ impl PluginManager {
         self.refuse_or_warn(candidate, told)
     }
 
-    /// The same for its callbacks for events.
+    /// The same for its event handlers.
     fn may_listen(
         &self,
         candidate: &Candidate,
@@ -184,8 +185,8 @@ impl PluginManager {
         self.refuse_or_warn(candidate, told.collect())
     }
 
-    /// What a plugin does beyond its capabilities, each ending with the capability in backticks: an
-    /// error for one that is held to them, else warnings.
+    /// Reports uses that exceed the capabilities, as an error if they are enforced, otherwise as warnings. Each
+    /// text ends with the capability in backticks.
     fn refuse_or_warn(
         &self,
         candidate: &Candidate,
@@ -208,7 +209,11 @@ impl PluginManager {
         }
     }
 
-    pub(super) fn context(&self, candidate: &Candidate, life: &Life) -> PluginContext {
+    pub(super) fn context(
+        &self,
+        candidate: &Candidate,
+        activation: &ActivationId,
+    ) -> PluginContext {
         let Services {
             store, data_dir, ..
         } = &self.services;
@@ -232,10 +237,10 @@ impl PluginManager {
             redactor: self.services.config.journal.redactor.clone(),
             system: Arc::new(self.services.system(candidate)),
             history: Arc::clone(&self.services.history),
-            methods: Arc::new(Renewal {
+            methods: Arc::new(MethodReplacer {
                 hub: self.host.hub.clone(),
                 name: name.clone(),
-                life: life.clone(),
+                activation: activation.clone(),
             }),
             hooks: Arc::clone(&self.host.hooks),
             rules: Arc::clone(&self.host.rules),
@@ -254,14 +259,14 @@ impl PluginManager {
         match tokio::time::timeout(timeout, activating).await {
             Ok(Ok(Ok(contribution))) => Ok(contribution),
             Ok(Ok(Err(error))) => Err(error.to_string()),
-            Ok(Err(_)) => Err("it panicked while it was being activated".to_owned()),
-            Err(_) => Err(format!("it took longer than {timeout:?} to activate")),
+            Ok(Err(_)) => Err("it panicked during activation".to_owned()),
+            Err(_) => Err(format!("activation timed out after {timeout:?}")),
         }
     }
 }
 
-/// The database of a plugin. A project's plugin has one of its own: a plugin of the same name in
-/// another project must not find its data.
+/// The database of a plugin. A plugin of a project has its own, so that a plugin of the same name in another
+/// project does not see its data.
 pub(crate) fn database_file(candidate: &Candidate) -> String {
     let name = &candidate.name;
     match &candidate.project {
@@ -271,7 +276,7 @@ pub(crate) fn database_file(candidate: &Candidate) -> String {
 }
 
 impl Services {
-    /// The shared services, as one plugin may use them.
+    /// The shared services for one plugin.
     fn system(&self, candidate: &Candidate) -> SystemContext {
         let http_client = match candidate.capabilities.hosts() {
             Some(hosts) if self.enforces(candidate) => self.config.http.limited_to(hosts),
@@ -286,7 +291,7 @@ impl Services {
         }
     }
 
-    /// Whether a plugin is held to its capabilities, or only warned about.
+    /// Whether the capabilities of a plugin are enforced.
     fn enforces(&self, candidate: &Candidate) -> bool {
         let mode = self.config.capability_mode;
         candidate.kind == Kind::External || mode == CapabilityMode::Enforce
@@ -312,7 +317,7 @@ impl Services {
             let descriptor = Arc::clone(method.descriptor());
             if descriptor.name.plugin() != plugin.as_str() {
                 return Err(format!(
-                    "it brings `{}`, which belongs to another plugin",
+                    "it provides `{}`, which belongs to another plugin",
                     descriptor.name
                 ));
             }
@@ -320,12 +325,11 @@ impl Services {
                 .iter()
                 .any(|route| route.descriptor().name == descriptor.name)
             {
-                return Err(format!("it brings `{}` twice", descriptor.name));
+                return Err(format!("it provides `{}` twice", descriptor.name));
             }
             objects(&descriptor)?;
-            let validator = Validator::new(&descriptor.params).map_err(|error| {
-                format!("the schema of `{}` is not one: {error}", descriptor.name)
-            })?;
+            let validator = Validator::new(&descriptor.params)
+                .map_err(|error| format!("invalid schema of `{}`: {error}", descriptor.name))?;
             let result_type = descriptor.result["title"]
                 .as_str()
                 .unwrap_or("Result")
@@ -346,7 +350,7 @@ impl Services {
     }
 }
 
-/// Parameters and results are objects; a method that was described elsewhere may not know.
+/// Parameters and results must be objects. External plugins may not follow this.
 fn objects(descriptor: &MethodDescriptor) -> Result<(), String> {
     let result = match descriptor.kind {
         MethodKind::Unary => "result",
@@ -366,7 +370,7 @@ fn objects(descriptor: &MethodDescriptor) -> Result<(), String> {
     Ok(())
 }
 
-/// An error and what caused it, for the status line.
+/// An error with its causes, for the status.
 fn with_source(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", with_source(source)),
@@ -374,7 +378,7 @@ fn with_source(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// A plugin whose methods can no longer be reached.
+/// A plugin whose methods can no longer be called.
 pub(crate) struct Retired {
     name: PluginName,
     plugin: Arc<dyn Plugin>,
@@ -382,7 +386,7 @@ pub(crate) struct Retired {
 }
 
 impl From<Active> for Retired {
-    /// Lets go of its routes, so that only calls which run keep it.
+    /// Drops its routes, so that only running calls keep it alive.
     fn from(active: Active) -> Self {
         Self {
             name: active.name,
@@ -393,20 +397,19 @@ impl From<Active> for Retired {
 }
 
 impl Retired {
-    /// The instance.
     pub(crate) fn plugin(&self) -> &Arc<dyn Plugin> {
         &self.plugin
     }
 
-    /// Waits until its last call has ended, but not for ever.
+    /// Waits until its last call has ended, up to a timeout.
     pub(crate) async fn unused(&self) {
         let ended = tokio::time::timeout(LAST_CALLS, self.unused.cancelled()).await;
         if ended.is_err() {
-            tracing::warn!(plugin = %self.name, "calls of a plugin that was replaced do not end");
+            tracing::warn!(plugin = %self.name, "calls of a replaced plugin are still running");
         }
     }
 
-    /// Lets it go. One that panics or hangs is left behind.
+    /// Deactivates it. A plugin that panics or hangs is abandoned.
     pub(crate) async fn deactivate(self) {
         let Self { name, plugin, .. } = self;
         let work = async { plugin.deactivate().await };

@@ -32,13 +32,14 @@ impl PluginManager {
         if has_directory {
             self.delete_directory(name, directory).await?;
         }
-        match has_directory || values > 0 {
-            true => Ok(()),
-            false => Err(CallError::new(
+        if has_directory || values > 0 {
+            Ok(())
+        } else {
+            Err(CallError::new(
                 ErrorCode::NotFound,
-                format!("there is no plugin `{name}`, and no data of one"),
+                format!("neither plugin `{name}` nor its data was found"),
             )
-            .hint("run `dodona plugins list`")),
+            .hint("run `dodona plugins list`"))
         }
     }
 

@@ -53,7 +53,7 @@ impl FromStr for Dependency {
         let version = match wanted {
             "" => None,
             wanted => Some(VersionReq::parse(wanted).map_err(|error| {
-                format!("`{wanted}` is no version requirement such as `>= 1.2`: {error}")
+                format!("`{wanted}` is not a version requirement such as `>= 1.2`: {error}")
             })?),
         };
         Ok(Self { plugin, version })
@@ -127,7 +127,7 @@ impl Order {
 
 /// The shortest way from a plugin over its needs back to itself.
 fn way_back(graph: &Graph, start: &PluginName) -> Option<Vec<PluginName>> {
-    let mut came: BTreeMap<&PluginName, &PluginName> = BTreeMap::new();
+    let mut outcome: BTreeMap<&PluginName, &PluginName> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
     while let Some(name) = queue.pop_front() {
         for need in graph.get(name).into_iter().flatten() {
@@ -136,15 +136,15 @@ fn way_back(graph: &Graph, start: &PluginName) -> Option<Vec<PluginName>> {
                 let mut at = name;
                 while at != start {
                     way.insert(0, at.clone());
-                    at = came.get(at)?;
+                    at = outcome.get(at)?;
                 }
                 way.insert(0, start.clone());
                 return Some(way);
             }
             if let Some((need, _)) = graph.get_key_value(need)
-                && !came.contains_key(need)
+                && !outcome.contains_key(need)
             {
-                came.insert(need, name);
+                outcome.insert(need, name);
                 queue.push_back(need);
             }
         }

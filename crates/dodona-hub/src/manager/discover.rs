@@ -1,4 +1,4 @@
-//! What there is: built-ins, what the roster names, and directories.
+//! Discovering plugins: built-in ones, those in the roster, and directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,78 +13,78 @@ use dodona_proto::{PluginName, PluginState, ProjectId};
 use semver::Version;
 use serde_json::json;
 
-use super::configure::{self, Configured};
 use super::dependency::Dependency;
 use super::directory::{self, Directory, DirectoryPlugin};
 use super::files;
 use super::module::Module;
 use super::roster::{self, Entry, ModuleRef, Roster};
+use super::settings_file::{self, SettingsFile};
 use crate::projects::Projects;
 use crate::trust::Trust;
 
-/// Where plugins are looked for.
+/// Where plugins come from.
 pub(crate) struct Sources {
     pub(crate) modules: Vec<Module>,
-    /// The hub's own plugins, which no roster concerns.
+    /// The hub's own plugins. The roster cannot change them.
     pub(crate) own: Vec<Arc<dyn Plugin>>,
-    /// Who makes plugins of scripts and servers.
+    /// Create plugins from scripts and servers.
     pub(crate) loaders: Loaders,
-    /// The projects there are, and which of them are trusted.
+    /// The registered projects, and which of them are trusted.
     pub(crate) projects: Arc<Projects>,
     pub(crate) trust: Arc<Trust>,
     /// The user's configuration directory, if there is one.
     pub(crate) config_dir: Option<PathBuf>,
 }
 
-/// Everything that was found, before anything of it is active.
+/// All plugins found, before activation.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) candidates: BTreeMap<PluginName, Candidate>,
     pub(crate) problems: Vec<Problem>,
-    /// Whether there is a roster that cannot be read.
+    /// The roster exists but cannot be read.
     pub(crate) unreadable: bool,
 }
 
-/// What kind of thing a plugin is.
+/// The kind of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Part of the hub.
     Own,
     /// Part of the program.
     Builtin,
-    /// Everything else: its capabilities are enforced.
+    /// External. Its capabilities are enforced.
     External,
 }
 
-/// A plugin that might be activated.
+/// A plugin that may be activated.
 #[derive(Clone)]
 pub(crate) struct Candidate {
     pub(crate) name: PluginName,
     pub(crate) kind: Kind,
-    /// As the roster would write it.
+    /// Its module, in the form of the roster.
     pub(crate) module: String,
     pub(crate) class: Option<String>,
     pub(crate) plugin: Option<Arc<dyn Plugin>>,
     pub(crate) manifest: Option<Arc<Manifest>>,
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) capabilities: Capabilities,
-    /// What the roster grants, where it says something.
+    /// Capabilities granted in the roster, if it lists any.
     pub(crate) granted: Option<BTreeSet<Capability>>,
     pub(crate) config_file: Option<PathBuf>,
-    pub(crate) configured: Configured,
+    pub(crate) configured: SettingsFile,
     pub(crate) directory: Option<PathBuf>,
-    /// The project that brings it; none for the user's own.
+    /// The project that provides it; `None` for the user's plugins.
     pub(crate) project: Option<ProjectId>,
     pub(crate) rules: Vec<PathBuf>,
-    /// Changes exactly when activating it anew would make a difference.
+    /// Changes exactly when the plugin must be activated again.
     pub(crate) fingerprint: String,
-    /// The loader's part of that.
+    /// The loader's part of the fingerprint.
     loaded: Option<String>,
-    /// Whether it is not to be activated for what is wrong in its files.
+    /// The plugin is not activated because of errors in its files.
     pub(crate) broken: bool,
-    /// Why it is not to be activated.
+    /// Why the plugin is not activated.
     pub(crate) refused: Option<(PluginState, String)>,
-    /// What is wrong in its files, in full.
+    /// All problems in its files.
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -101,7 +101,7 @@ impl Candidate {
             capabilities: Capabilities::All,
             granted: None,
             config_file: None,
-            configured: Configured::default(),
+            configured: SettingsFile::default(),
             directory: None,
             project: None,
             rules: Vec::new(),
@@ -119,19 +119,19 @@ impl Candidate {
         manifest.map(|manifest| manifest.version.to_string())
     }
 
-    /// Keeps the first reason.
+    /// Sets the reason unless there is one already.
     pub(super) fn refuse(&mut self, state: PluginState, reason: impl Into<String>) {
         self.refused.get_or_insert((state, reason.into()));
     }
 
-    /// Whether it is right as it is, and the roster does not grant what it uses.
+    /// Whether the plugin is valid and only lacks granted capabilities.
     pub(crate) fn lacks_grant(&self) -> bool {
         let manifest = self.manifest.as_deref();
         let ungranted = manifest.is_some_and(|manifest| ungranted(self, manifest).is_some());
         !self.broken && ungranted
     }
 
-    /// Refuses it for what is wrong in its files.
+    /// Marks it as not activatable because of errors in its files.
     fn faulty(&mut self, problems: Vec<Problem>) {
         self.broken |= self.refused.is_none();
         self.refuse(PluginState::Failed, briefly(&problems));
@@ -140,7 +140,7 @@ impl Candidate {
 }
 
 impl Sources {
-    /// What picks a built-in plugin among those of its module, where there are several.
+    /// The `class` that selects a built-in plugin if its module has several.
     pub(crate) fn class_of(&self, name: &PluginName) -> Option<String> {
         let several = self
             .modules
@@ -151,7 +151,7 @@ impl Sources {
         found.map(|export| export.class.clone())
     }
 
-    /// Reads the roster. Without one, or without a configuration directory, it says nothing.
+    /// Reads the roster. It is empty if there is no roster or no configuration directory.
     pub(crate) fn load_roster(&self) -> Roster {
         let Some(dir) = &self.config_dir else {
             return Roster::default();
@@ -165,7 +165,7 @@ impl Sources {
         }
     }
 
-    /// Finds every plugin there is. What is wrong with one concerns that one.
+    /// Finds all plugins. A problem of one plugin does not affect the others.
     pub(crate) fn discover(&self, roster: Roster) -> Plan {
         let mut plan = Plan {
             problems: roster.problems,
@@ -192,7 +192,7 @@ impl Sources {
             }
         }
         self.directories(&mut plan);
-        self.of_projects(&mut plan);
+        self.find_project_plugins(&mut plan);
         if let Some(taken) = plan.candidates.remove(PROJECT_RULES) {
             let message = format!(
                 "the name `{PROJECT_RULES}` is reserved; `{}` is not loaded",
@@ -213,14 +213,13 @@ impl Sources {
         plan.candidates.insert(name, candidate);
     }
 
-    /// Something about the roster as a whole.
+    /// A problem of the roster as a whole.
     fn of_roster(&self, message: String) -> Problem {
         let path = self.config_dir.as_deref().unwrap_or(Path::new(""));
         Problem::of_file(path.join(roster::FILE).display().to_string(), message)
     }
 
-    /// Why an entry must not count: it would disable, restrict or replace a plugin that is always
-    /// active.
+    /// Why an entry is ignored: it would disable, restrict or replace a plugin that must always be active.
     fn touches_essential(
         &self,
         name: &PluginName,
@@ -254,7 +253,7 @@ impl Sources {
         }
     }
 
-    /// Whether a built-in plugin stays active whatever the roster says.
+    /// Whether a built-in plugin is always active, regardless of the roster.
     pub(crate) fn is_essential(&self, name: &PluginName) -> bool {
         let mut exports = self.modules.iter().flat_map(|module| &module.exports);
         exports.any(|export| export.plugin.name() == name.as_str() && export.plugin.is_essential())
@@ -292,7 +291,7 @@ impl Sources {
         for (name, path) in found {
             match plan.candidates.get(&name) {
                 Some(known) if known.directory.as_deref().is_some_and(|d| same(d, &path)) => {}
-                // An entry with a fault is told already.
+                // An invalid entry is already reported.
                 Some(known) if known.module.is_empty() => {}
                 Some(known) => plan.problems.push(
                     Problem::of_file(
@@ -325,7 +324,7 @@ impl Sources {
         }
     }
 
-    /// What an entry comes to.
+    /// The plugin of a roster entry.
     fn load(&self, name: PluginName, entry: Entry, written: bool) -> Candidate {
         let kind = match entry.module {
             ModuleRef::Builtin(_) => Kind::Builtin,
@@ -363,7 +362,7 @@ impl Sources {
                 Some(near) => format!("; did you mean `builtin:{near}`?"),
                 None => String::new(),
             };
-            let reason = format!("there is no module `builtin:{module}`{hint}");
+            let reason = format!("unknown module `builtin:{module}`{hint}");
             return candidate.refuse(PluginState::Failed, reason);
         };
         let export = match found.resolve(entry.class.as_deref()) {
@@ -389,7 +388,7 @@ impl Sources {
 
     pub(super) fn directory(&self, candidate: &mut Candidate, path: &str) {
         let path = match (Path::new(path).is_absolute(), &self.config_dir) {
-            // The roster is the user's own, so it may name any place in full.
+            // The roster belongs to the user, so it may contain any absolute path.
             (true, _) => PathBuf::from(path),
             (false, Some(config)) => match files::below(config, path) {
                 Ok(path) => path,
@@ -406,7 +405,7 @@ impl Sources {
         candidate.manifest = Some(Arc::clone(manifest));
         candidate.rules = directory.rules.clone();
         if candidate.project.is_some() {
-            // Whoever trusts a project has seen what its plugins use.
+            // The user who trusts a project has reviewed the capabilities of its plugins.
             let uses = manifest.uses.iter().map(|used| used.capability.clone());
             candidate.granted = Some(uses.collect());
         }
@@ -432,7 +431,7 @@ impl Sources {
         }
     }
 
-    /// `mcp:SERVER` in the roster. What it may do beyond its own methods is what is granted.
+    /// `mcp:SERVER` in the roster. Beyond its own methods it has only the granted capabilities.
     fn server(&self, candidate: &mut Candidate, server: &str) {
         let bare = Manifest::bare(candidate.name.clone(), Version::new(0, 0, 0));
         let manifest = Arc::new(bare);
@@ -441,7 +440,7 @@ impl Sources {
         self.outside(candidate, &manifest, OutsideSource::Mcp(server.to_owned()));
     }
 
-    /// Has a loader make what is outside the program. Nothing of it runs by that.
+    /// Lets a loader create the plugin. Nothing of the plugin runs yet.
     fn outside(&self, candidate: &mut Candidate, manifest: &Arc<Manifest>, source: OutsideSource) {
         let kind = match &source {
             OutsideSource::Directory { code, .. } => match code {
@@ -468,14 +467,14 @@ impl Sources {
         }
     }
 
-    /// Reads what the user set for it: in the file that the roster names, or in the usual one.
+    /// Reads the user's settings of the plugin, from the file in the roster or from the default file.
     pub(super) fn configure(&self, candidate: &mut Candidate, config_file: Option<&str>) {
         let (Some(dir), Some(manifest)) = (&self.config_dir, &candidate.manifest) else {
             return;
         };
         let usual = format!("plugins/{}.toml", candidate.name);
         let relative = config_file.unwrap_or(&usual);
-        // Who is always active is so with a file that is wrong, too: then without it.
+        // A plugin that is always active starts even if its settings file is invalid, with default settings.
         let is_essential = self.is_essential(&candidate.name);
         let path = match files::below(dir, relative) {
             Ok(path) => path,
@@ -485,7 +484,7 @@ impl Sources {
             }
             Err(reason) => return candidate.refuse(PluginState::Failed, reason),
         };
-        match configure::read(&path, manifest) {
+        match settings_file::read(&path, manifest) {
             Ok(configured) => candidate.configured = configured,
             Err(problems) if is_essential => candidate.problems.extend(problems),
             Err(problems) => candidate.faulty(problems),
@@ -494,12 +493,12 @@ impl Sources {
     }
 }
 
-/// What a built-in says about itself, as a manifest.
+/// The manifest of a built-in plugin.
 fn described(candidate: &mut Candidate, plugin: &Arc<dyn Plugin>) {
     let version = match Version::parse(plugin.version()) {
         Ok(version) => version,
         Err(error) => {
-            let reason = format!("its version `{}` is not one: {error}", plugin.version());
+            let reason = format!("invalid version `{}`: {error}", plugin.version());
             return candidate.refuse(PluginState::Failed, reason);
         }
     };
@@ -527,7 +526,7 @@ fn builtin_entry(module: &str, class: &str) -> Entry {
     }
 }
 
-/// What a manifest uses and the roster grants.
+/// The capabilities that the manifest uses and the roster grants.
 fn effective(candidate: &Candidate, manifest: &Manifest) -> BTreeSet<Capability> {
     let uses = manifest.uses.iter().map(|used| used.capability.clone());
     let granted = candidate.granted.as_ref();
@@ -535,7 +534,7 @@ fn effective(candidate: &Candidate, manifest: &Manifest) -> BTreeSet<Capability>
         .collect()
 }
 
-/// What a manifest uses and the roster does not grant.
+/// The capabilities that the manifest uses and the roster does not grant.
 fn ungranted(candidate: &Candidate, manifest: &Manifest) -> Option<String> {
     let missing: Vec<_> = manifest
         .uses

@@ -14,7 +14,7 @@ const MOST_RULES: usize = 1000;
 
 /// A file's text; `None` if there is no such file.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
-    let wrong = |error: io::Error| format!("it cannot be read: {error}");
+    let wrong = |error: io::Error| format!("failed to read the file: {error}");
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,7 +1,7 @@
-//! What becomes of a plugin whose files were broken by a change: it stays as it was.
+//! Keeping the last good version of a plugin whose files were broken by a change.
 //!
-//! Somebody who edits a script saves it half-written. A guard that fails to compile must not be
-//! gone because of that, nor a tool in the midst of a query.
+//! A user may save a half-written script while editing. A gate must not disappear because of that, nor a tool
+//! in the middle of a query.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use super::View;
 use super::activate::Active;
 use super::discover::{Candidate, Kind, Plan};
 
-/// How a plugin came out of a reload.
-pub(super) enum Came {
-    /// As it was, because nothing changed.
+/// The result of a reload for one plugin.
+pub(super) enum ReloadOutcome {
+    /// Unchanged.
     Same,
-    /// As it was, because the change is broken; and what is wrong with it.
+    /// The previous version is kept, because the changed one is broken, with the reason.
     Kept(String),
     /// Activated.
     New(Active),
@@ -26,12 +26,12 @@ pub(super) enum Came {
 pub(super) struct Refusal {
     pub(super) state: PluginState,
     pub(super) reason: String,
-    /// Whether the plugin itself failed, and not something that it needs.
+    /// Whether the plugin itself failed, and not a dependency.
     is_fault: bool,
 }
 
 impl Refusal {
-    /// It failed by itself.
+    /// The plugin itself failed.
     pub(super) fn failed(reason: String) -> Self {
         Self {
             state: PluginState::Failed,
@@ -51,19 +51,22 @@ impl From<(PluginState, String)> for Refusal {
     }
 }
 
-/// A plugin from outside that was active and is broken now stays what it was. One that somebody
-/// switched off, that lost a grant or its project's trust, or that lacks what it needs does not.
-pub(super) fn or_what_was(
+/// Keeps an external plugin that was active and is broken now. Does not keep one that was disabled, lost a
+/// capability or the trust of its project, or lacks a dependency.
+pub(super) fn or_last_good(
     candidate: &Candidate,
     was: &Option<Active>,
-    came: Result<Came, Refusal>,
-) -> Result<Came, Refusal> {
+    outcome: Result<ReloadOutcome, Refusal>,
+) -> Result<ReloadOutcome, Refusal> {
     let is_outside = candidate.kind == Kind::External && was.is_some();
-    match came {
-        Err(refusal) if is_outside && (refusal.is_fault || candidate.broken) => Ok(Came::Kept(
-            format!("{}; the last good version stays active", refusal.reason),
-        )),
-        came => came,
+    match outcome {
+        Err(refusal) if is_outside && (refusal.is_fault || candidate.broken) => {
+            Ok(ReloadOutcome::Kept(format!(
+                "{}; the last good version stays active",
+                refusal.reason
+            )))
+        }
+        outcome => outcome,
     }
 }
 

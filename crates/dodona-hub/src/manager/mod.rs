@@ -1,27 +1,27 @@
-//! The life of plugins: from the roster to an immutable snapshot of what can be called.
+//! Loading plugins: from the roster to an immutable snapshot of installed methods and hooks.
 //!
-//! `load_roster` → `discover` → `activate_all` → `freeze`; `deactivate_all` in reverse. A reload
-//! walks the same way and keeps what did not change.
+//! `load_roster` → `discover` → `activate_all` → `freeze`; `deactivate_all` in reverse order. A reload takes
+//! the same steps and keeps unchanged plugins.
 
 mod activate;
-mod configure;
 mod data;
 mod dependency;
+mod dependency_check;
 mod directory;
 mod discover;
-mod edit;
-mod entries;
+mod event_listeners;
 mod files;
 mod last_good;
-mod listen;
 mod logs;
 mod module;
-mod needs;
-mod of_projects;
 mod prepare;
-mod renew;
+mod project_plugins;
+mod replace_methods;
 mod roster;
+mod roster_changes;
+mod roster_edit;
 mod rules;
+mod settings_file;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -53,19 +53,19 @@ use activate::Retired;
 use dependency::{Graph, Order};
 pub use directory::Directory;
 pub(crate) use discover::{Candidate, Plan, Sources};
-pub(crate) use edit::Change;
-use last_good::{Came, Refusal};
-use listen::Listening;
+use event_listeners::ActiveListener;
+use last_good::{Refusal, ReloadOutcome};
 use logs::Logs;
 pub use module::Module;
 use prepare::Preparations;
 pub(crate) use roster::FILE as ROSTER;
+pub(crate) use roster_edit::Change;
 use rules::RulesInForce;
 
-/// How long the hub waits at its end for plugins that were replaced shortly before.
+/// How long the hub waits at its stop for plugins that were replaced shortly before.
 const RETIREMENT: Duration = Duration::from_secs(5);
 
-/// What plugins are given.
+/// Services that plugins get.
 pub(crate) struct Services {
     pub(crate) config: HubConfig,
     pub(crate) data_dir: PathBuf,
@@ -77,27 +77,27 @@ pub(crate) struct Services {
     pub(crate) global_config: Arc<Map<String, Value>>,
 }
 
-/// Ways to the hub that plugins are given.
+/// Handles to the hub that plugins get.
 pub(crate) struct Handles {
-    /// For those that fire hook points.
+    /// For plugins that fire hook points.
     pub(crate) hooks: Arc<dyn HookHost>,
-    /// For the one that evaluates rules.
+    /// For the plugin that evaluates rules.
     pub(crate) rules: Arc<dyn RuleHost>,
-    /// For the one that projects may steer.
+    /// For the plugin that reads prompts and agents of projects.
     pub(crate) trust: Arc<dyn TrustHost>,
-    /// For those whose methods come and go.
+    /// For plugins that change their methods while active.
     pub(crate) hub: Weak<HubInner>,
 }
 
-/// Who decides which plugins live.
+/// Loads, activates, reloads and deactivates plugins.
 pub(crate) struct PluginManager {
     sources: Arc<Sources>,
     services: Services,
-    /// What plugins get of the hub itself.
+    /// Handles to the hub for plugins.
     host: Handles,
-    /// Held while it changes. Shared with whoever lets plugins go.
-    living: Arc<Mutex<Living>>,
-    /// Held while the roster is being changed.
+    /// Locked while plugins are activated or deactivated.
+    running: Arc<Mutex<RunningPlugins>>,
+    /// Locked while the roster is changed.
     editing: Mutex<()>,
     view: ArcSwap<View>,
     retiring: TaskTracker,
@@ -106,56 +106,56 @@ pub(crate) struct PluginManager {
     preparations: Preparations,
 }
 
-/// What is active.
+/// The active plugins.
 #[derive(Default)]
-pub(crate) struct Living {
-    /// In the order of their activation.
+pub(crate) struct RunningPlugins {
+    /// In order of activation.
     active: Vec<Active>,
-    /// Their hooks. The same for all snapshots, because it knows what hooks did.
+    /// Their hooks. The registry is kept over reloads, because it holds the trace of hook runs.
     registry: HookRegistry,
 }
 
-impl Living {
-    /// Whether an instance is active, in whichever of its lives.
+impl RunningPlugins {
+    /// Whether an instance is active, in any of its activations.
     fn has(&self, plugin: &Arc<dyn Plugin>) -> bool {
         let mut active = self.active.iter();
         active.any(|active| Arc::ptr_eq(&active.plugin, plugin))
     }
 }
 
-/// What is known about plugins, active or not.
+/// All known plugins, active or not.
 #[derive(Default)]
 pub(crate) struct View {
     pub(crate) candidates: BTreeMap<PluginName, Candidate>,
     pub(crate) statuses: BTreeMap<PluginName, PluginStatus>,
-    /// The order of activation, of those too that were not activated.
+    /// The order of activation, including plugins that were not activated.
     pub(crate) order: Vec<PluginName>,
     pub(crate) problems: Vec<Problem>,
-    /// What active plugins did beyond their capabilities.
+    /// Uses of active plugins that exceed their capabilities.
     pub(crate) warnings: BTreeMap<PluginName, Vec<String>>,
     plugins: BTreeMap<PluginName, Arc<dyn Plugin>>,
 }
 
-/// What a reload came to.
+/// The result of a reload.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reloaded {
-    /// New ones, and those that changed.
+    /// New and changed plugins.
     pub(crate) activated: Vec<PluginName>,
-    /// Those that were active and are not.
+    /// Plugins that were deactivated.
     pub(crate) deactivated: Vec<PluginName>,
-    /// Those that did not change.
+    /// Unchanged plugins.
     pub(crate) kept: Vec<PluginName>,
-    /// Why nothing was done.
+    /// Why the reload was rejected.
     pub(crate) refused: Option<String>,
 }
 
-/// Who is active now, who was, and how everybody is.
+/// The outcome of an activation round: active plugins, previous plugins, status of all.
 struct Outcome {
     active: Vec<Active>,
     gone: Vec<Active>,
     statuses: BTreeMap<PluginName, PluginStatus>,
     order: Vec<PluginName>,
-    /// Those whose files are broken now, and that are as they were before.
+    /// Plugins with broken files, of which the previous version stays active.
     outlived: Vec<PluginName>,
     reloaded: Reloaded,
 }
@@ -166,7 +166,7 @@ impl PluginManager {
             sources: Arc::new(sources),
             services,
             host,
-            living: Arc::default(),
+            running: Arc::default(),
             editing: Mutex::default(),
             view: ArcSwap::default(),
             retiring: TaskTracker::new(),
@@ -176,13 +176,13 @@ impl PluginManager {
         }
     }
 
-    /// Everything that there is, found anew. Reads files, and so not on a thread of the runtime.
+    /// Discovers all plugins again. Reads files, so it runs on a blocking thread.
     pub(crate) async fn plan(&self) -> Plan {
         let sources = Arc::clone(&self.sources);
         let work = move || sources.discover(sources.load_roster());
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
-            tracing::error!("looking for plugins panicked");
-            let fault = Problem::of_file("plugins", "looking for plugins failed");
+            tracing::error!("discovering plugins panicked");
+            let fault = Problem::of_file("plugins", "discovering plugins failed");
             Plan {
                 problems: vec![fault],
                 unreadable: true,
@@ -191,26 +191,25 @@ impl PluginManager {
         })
     }
 
-    /// Brings everything to life for the first time.
+    /// Activates all plugins at the start of the hub.
     pub(crate) async fn start(&self, snapshot: &ArcSwap<RouterSnapshot>) {
         let plan = self.plan().await;
-        let mut living = self.living.lock().await;
+        let mut running = self.running.lock().await;
         let outcome = self.activate_all(&plan, Vec::new()).await;
-        self.install(plan, outcome, &mut living, snapshot).await;
-        drop(living);
+        self.install(plan, outcome, &mut running, snapshot).await;
+        drop(running);
         if self.services.config.wait_for_plugins && self.preparations.wait(None).await {
             self.reload_once(snapshot).await;
         }
     }
 
-    /// Looks again, and activates what is new or changed; what is not stays as it is. Calls that
-    /// run end on what they began with. Plugins that must be prepared are, all at the same time, and
-    /// this waits for them.
+    /// Discovers plugins again and activates new and changed ones. Running calls finish with the version they
+    /// started with. Plugins that need preparation are prepared in parallel, and this waits for them.
     pub(crate) async fn reload(&self, snapshot: &ArcSwap<RouterSnapshot>) -> Reloaded {
         self.reload_and_wait(snapshot, None).await
     }
 
-    /// The same, and of the plugins that are being prepared only one is tried again and waited for.
+    /// Like [`PluginManager::reload`], but retries and waits for the preparation of one plugin only.
     pub(crate) async fn reload_for(
         &self,
         plugin: &PluginName,
@@ -237,21 +236,21 @@ impl PluginManager {
         }
     }
 
-    /// The same without waiting for plugins that are being prepared: their status is `starting`.
+    /// Like [`PluginManager::reload`], but does not wait for preparation: such plugins are `starting`.
     pub(crate) async fn reload_once(&self, snapshot: &ArcSwap<RouterSnapshot>) -> Reloaded {
-        let mut living = self.living.lock().await;
+        let mut running = self.running.lock().await;
         let plan = self.plan().await;
         if plan.unreadable {
-            // Trust may have changed all the same.
+            // Trust may have changed anyway.
             self.rules.refresh().await;
-            return self.keep_all(plan, &living.active);
+            return self.keep_all(plan, &running.active);
         }
-        let old = std::mem::take(&mut living.active);
+        let old = std::mem::take(&mut running.active);
         let outcome = self.activate_all(&plan, old).await;
-        self.install(plan, outcome, &mut living, snapshot).await
+        self.install(plan, outcome, &mut running, snapshot).await
     }
 
-    /// A roster that cannot be read changes nothing but what is said about it.
+    /// A roster that cannot be read changes nothing except its reported problems.
     fn keep_all(&self, plan: Plan, active: &[Active]) -> Reloaded {
         let old = self.view.load();
         let problems = plan.problems;
@@ -271,8 +270,8 @@ impl PluginManager {
         }
     }
 
-    /// Activates what is to be active, in order, and keeps what is the same. One that fails
-    /// fails alone: it has a status that says why, and nothing of it is installed.
+    /// Activates plugins in order and keeps unchanged ones. A plugin that fails gets a status with the reason, and
+    /// nothing of it is installed; the others are not affected.
     async fn activate_all(&self, plan: &Plan, old: Vec<Active>) -> Outcome {
         let mut old: Vec<Option<Active>> = old.into_iter().map(Some).collect();
         let Order { names, circles } = Order::of(&graph(plan));
@@ -291,69 +290,72 @@ impl PluginManager {
                 .find(|slot| slot.as_ref().is_some_and(|active| active.name == *name))
                 .and_then(Option::take);
             let verdict = match circles.get(name) {
-                Some(way) if candidate.refused.is_none() => Err(needs::circle(way)),
-                _ => needs::check(candidate, plan, &outcome),
+                Some(way) if candidate.refused.is_none() => Err(dependency_check::circle(way)),
+                _ => dependency_check::check(candidate, plan, &outcome),
             };
-            let came = match verdict {
+            let result = match verdict {
                 Ok(()) => self.keep_or_bring(candidate, &was).await,
                 Err(refusal) => Err(refusal.into()),
             };
-            let came = last_good::or_what_was(candidate, &was, came);
-            self.settle(candidate, was, came, &mut outcome).await;
+            let result = last_good::or_last_good(candidate, &was, result);
+            self.record_result(candidate, was, result, &mut outcome)
+                .await;
         }
         outcome.gone.extend(old.into_iter().flatten());
         outcome
     }
 
-    /// The plugin anew, or nothing if it can stay as it is.
+    /// Activates a plugin, or returns that it can stay unchanged.
     async fn keep_or_bring(
         &self,
         candidate: &Candidate,
         was: &Option<Active>,
-    ) -> Result<Came, Refusal> {
+    ) -> Result<ReloadOutcome, Refusal> {
         if let Some(was) = was
             && was.fingerprint == candidate.fingerprint
         {
-            return Ok(Came::Same);
+            return Ok(ReloadOutcome::Same);
         }
         let Some(plugin) = &candidate.plugin else {
             return Err(Refusal::failed("there is nothing to activate".to_owned()));
         };
         let plugin = match self.prepared(candidate, plugin) {
             Ok(plugin) => plugin,
-            // The version that is active stays so until the new one can take its place.
+            // The active version stays until the new one is ready.
             Err(refusal) if refusal.state == PluginState::Starting && was.is_some() => {
-                return Ok(Came::Kept("a changed version is being started".to_owned()));
+                return Ok(ReloadOutcome::Kept(
+                    "a changed version is being started".to_owned(),
+                ));
             }
             Err(refusal) => return Err(refusal),
         };
         let brought = self.bring(candidate, &plugin, was.as_ref()).await;
-        brought.map(Came::New).map_err(Refusal::failed)
+        brought.map(ReloadOutcome::New).map_err(Refusal::failed)
     }
 
-    /// Notes how it went with one plugin.
-    async fn settle(
+    /// Records the result for one plugin.
+    async fn record_result(
         &self,
         candidate: &Candidate,
         was: Option<Active>,
-        came: Result<Came, Refusal>,
+        result: Result<ReloadOutcome, Refusal>,
         outcome: &mut Outcome,
     ) {
         let name = candidate.name.clone();
-        let (state, reason) = match came {
-            Ok(Came::Same) => {
+        let (state, reason) = match result {
+            Ok(ReloadOutcome::Same) => {
                 outcome.reloaded.kept.push(name.clone());
                 outcome.active.extend(was);
                 (PluginState::Active, None)
             }
-            Ok(Came::Kept(reason)) => {
+            Ok(ReloadOutcome::Kept(reason)) => {
                 self.report(&name, &reason).await;
                 outcome.reloaded.kept.push(name.clone());
                 outcome.outlived.push(name.clone());
                 outcome.active.extend(was);
                 (PluginState::Active, Some(reason))
             }
-            Ok(Came::New(active)) => {
+            Ok(ReloadOutcome::New(active)) => {
                 outcome.reloaded.activated.push(name.clone());
                 outcome.active.push(active);
                 outcome.gone.extend(was);
@@ -380,13 +382,13 @@ impl PluginManager {
         outcome.statuses.insert(name, status);
     }
 
-    /// Swaps the new picture in, and deactivates the plugins that are not in it. New rules are in
-    /// force before the methods of their plugins can be called, and before a status says `active`.
+    /// Installs the new snapshot and deactivates plugins that are not in it. New rules are in force before the
+    /// methods of their plugins can be called, and before a status is `active`.
     async fn install(
         &self,
         plan: Plan,
         outcome: Outcome,
-        living: &mut Living,
+        running: &mut RunningPlugins,
         snapshot: &ArcSwap<RouterSnapshot>,
     ) -> Reloaded {
         let Outcome {
@@ -399,19 +401,19 @@ impl PluginManager {
         } = outcome;
         let plan = last_good::with_outlived(plan, &outlived, &self.view.load());
         for gone in &gone {
-            living.registry.unregister_all(&gone.name);
+            running.registry.unregister_all(&gone.name);
             if !statuses.contains_key(&gone.name) {
                 reloaded.deactivated.push(gone.name.clone());
             }
         }
         for active in &mut now {
             for hook in std::mem::take(&mut active.hooks) {
-                living.registry.register(&active.name, hook);
+                running.registry.register(&active.name, hook);
             }
             let project = plan.candidates.get(&active.name);
             let project = project.and_then(|candidate| candidate.project.clone());
             for handler in std::mem::take(&mut active.event_handlers) {
-                active.listeners.start(Listening {
+                active.listeners.start(ActiveListener {
                     plugin: active.name.clone(),
                     project: project.clone(),
                     subscription: self.services.bus.subscribe(handler.prefix()),
@@ -425,14 +427,14 @@ impl PluginManager {
         let tools_disabled_reason = self.sources.tools_disabled_reason(&statuses);
         snapshot.store(Arc::new(RouterSnapshot {
             tools_disabled_reason,
-            ..freeze(&now, &living.registry, &statuses)
+            ..freeze(&now, &running.registry, &statuses)
         }));
         let mut problems = plan.problems;
         for candidate in plan.candidates.values() {
             problems.extend(candidate.problems.iter().cloned());
         }
         for problem in &problems {
-            tracing::warn!(%problem, "something is wrong in the files of plugins");
+            tracing::warn!(%problem, "problem in plugin files");
         }
         let warnings = now
             .iter()
@@ -448,42 +450,41 @@ impl PluginManager {
             order,
             problems,
         }));
-        living.active = now;
+        running.active = now;
         self.retire(gone);
         self.rules.replace(sources).await;
         reloaded
     }
 
-    /// Lets plugins go, the last one first, once nothing of them runs.
+    /// Deactivates plugins in reverse order, once no call runs in them.
     fn retire(&self, gone: Vec<Active>) {
         let leaving: Vec<Retired> = gone.into_iter().map(Retired::from).rev().collect();
         if leaving.is_empty() {
             return;
         }
-        let living = Arc::clone(&self.living);
+        let running = Arc::clone(&self.running);
         self.retiring.spawn(async move {
             for retired in leaving {
                 retired.unused().await;
-                // Held meanwhile, so that an instance is not activated while it is let go. One
-                // that was activated again lives on.
-                let living = living.lock().await;
-                if !living.has(retired.plugin()) {
+                // Locked meanwhile, so that an instance is not activated while it is deactivated. An instance that was
+                // activated again is kept.
+                let running = running.lock().await;
+                if !running.has(retired.plugin()) {
                     retired.deactivate().await;
                 }
             }
         });
     }
 
-    /// Tells everybody that the end is near, the last one first. One that panics or hangs is
-    /// passed over.
+    /// Calls `before_stop` of all plugins in reverse order. A plugin that panics or hangs is skipped.
     pub(crate) async fn before_stop(&self) {
-        let living = self.living.lock().await;
-        for active in living.active.iter().rev() {
+        let running = self.running.lock().await;
+        for active in running.active.iter().rev() {
             active.before_stop().await;
         }
     }
 
-    /// Lets go of everything, the last one first. One that panics or hangs is left behind.
+    /// Deactivates all plugins in reverse order. A plugin that panics or hangs is skipped.
     pub(crate) async fn deactivate_all(&self) {
         self.preparations.stop();
         self.retiring.close();
@@ -491,45 +492,41 @@ impl PluginManager {
             .await
             .is_err()
         {
-            tracing::warn!("a plugin that was replaced is still in use");
+            tracing::warn!("a replaced plugin is still in use");
         }
-        let all = std::mem::take(&mut self.living.lock().await.active);
+        let all = std::mem::take(&mut self.running.lock().await.active);
         for active in all.into_iter().rev() {
             Retired::from(active).deactivate().await;
         }
     }
 
-    /// An active plugin.
+    /// Returns a plugin if it is active.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn Plugin>> {
         self.view.load().plugins.get(name).cloned()
     }
 
-    /// Whether a plugin is active.
     pub(crate) fn is_active(&self, name: &str) -> bool {
         self.view.load().plugins.contains_key(name)
     }
 
-    /// What is known about plugins.
     pub(crate) fn view(&self) -> Arc<View> {
         self.view.load_full()
     }
 
-    /// What a plugin says, over all its lives.
+    /// The log of a plugin, over all its activations.
     pub(crate) fn log(&self, name: &PluginName) -> PluginLog {
         self.logs.of(name)
     }
 
-    /// What plugins remember.
     pub(crate) fn state(&self) -> &Arc<dyn StateBackend> {
         &self.services.state
     }
 
-    /// Where the user's configuration is.
     pub(crate) fn config_dir(&self) -> Option<&PathBuf> {
         self.sources.config_dir.as_ref()
     }
 
-    /// What is set for a plugin.
+    /// The effective settings of a plugin.
     pub(crate) fn settings_of(&self, candidate: &Candidate) -> PluginSettings {
         let manifest = self.manifest(candidate);
         PluginSettings::new(
@@ -550,7 +547,7 @@ impl PluginManager {
         candidate.manifest.clone().unwrap_or_else(bare)
     }
 
-    /// A failure is news once.
+    /// A failure is logged once.
     async fn report(&self, name: &PluginName, reason: &str) {
         let known = self.view.load();
         let told = known
@@ -560,7 +557,7 @@ impl PluginManager {
         if told == Some(reason) {
             return;
         }
-        tracing::error!(plugin = %name, reason, "a plugin could not be activated");
+        tracing::error!(plugin = %name, reason, "failed to activate plugin");
         self.log(name).write(LogLevel::Error, "hub", reason);
         let draft = EventDraft {
             kind: "plugin.failed",
@@ -571,12 +568,12 @@ impl PluginManager {
             id: None,
         };
         if let Err(error) = self.services.bus.publish(draft).await {
-            tracing::warn!(%error, "an event could not be journaled");
+            tracing::warn!(%error, "failed to journal an event");
         }
     }
 }
 
-/// What became active, inactive or stayed between two views.
+/// Compares two views: activated, deactivated and unchanged plugins.
 fn difference(before: &View, now: &View) -> Reloaded {
     let is_same = |name: &PluginName| {
         let (old, new) = (before.plugins.get(name), now.plugins.get(name));
@@ -593,7 +590,7 @@ fn difference(before: &View, now: &View) -> Reloaded {
     }
 }
 
-/// Who needs whom, the owners of required tools included.
+/// The dependencies of all plugins, including the owners of required tools.
 fn graph(plan: &Plan) -> Graph {
     let edges = plan.candidates.iter().map(|(name, candidate)| {
         let declared = candidate.dependencies.iter().map(|need| &need.plugin);
@@ -601,14 +598,14 @@ fn graph(plan: &Plan) -> Graph {
             .manifest
             .iter()
             .flat_map(|manifest| &manifest.requires);
-        let owners = required.filter_map(|tool| needs::owner(tool, plan));
+        let owners = required.filter_map(|tool| dependency_check::owner(tool, plan));
         let needs = declared.chain(owners).filter(|need| *need != name);
         (name.clone(), needs.cloned().collect())
     });
     edges.collect()
 }
 
-/// An immutable picture of what is active.
+/// An immutable snapshot of the active plugins.
 fn freeze(
     active: &[Active],
     registry: &HookRegistry,

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::PluginManager;
 use super::discover::Candidate;
 use super::last_good::Refusal;
-use super::renew::Life;
+use super::replace_methods::ActivationId;
 
 /// The plugins that are being prepared, and those whose preparation has ended.
 #[derive(Default)]
@@ -97,7 +97,7 @@ impl PluginManager {
             }
             None => {}
         }
-        let context = self.context(candidate, &Life::default());
+        let context = self.context(candidate, &ActivationId::default());
         if !plugin.needs_preparation(&context) {
             return Ok(Arc::clone(plugin));
         }
@@ -120,7 +120,7 @@ impl PluginManager {
                 None => return,
                 Some(Ok(Ok(Ok(())))) => None,
                 Some(Ok(Ok(Err(error)))) => Some(error.to_string()),
-                Some(Ok(Err(_))) => Some("it panicked while it was being started".to_owned()),
+                Some(Ok(Err(_))) => Some("it panicked while starting".to_owned()),
                 Some(Err(_)) => Some("it did not start in time".to_owned()),
             };
             let waited = began.elapsed().as_secs_f32();
@@ -141,5 +141,5 @@ fn is_meant(only: Option<&PluginName>, name: &PluginName) -> bool {
 }
 
 fn starting() -> Refusal {
-    (PluginState::Starting, "it is being started".to_owned()).into()
+    (PluginState::Starting, "it is starting".to_owned()).into()
 }

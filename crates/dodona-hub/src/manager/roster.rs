@@ -1,4 +1,4 @@
-//! `plugins.toml`: which plugins there are, and what they may do.
+//! The roster, `plugins.toml`: which plugins are installed, and their capabilities.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,13 +15,13 @@ use super::dependency::Dependency;
 /// The roster's file below the configuration directory.
 pub(crate) const FILE: &str = "plugins.toml";
 
-/// What the roster says. What is wrong with one entry concerns that entry alone.
+/// The parsed roster. A problem of one entry does not affect the others.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     pub(crate) entries: BTreeMap<PluginName, Result<Entry, Problem>>,
-    /// Everything that is wrong, those of the entries included.
+    /// All problems, including those of entries.
     pub(crate) problems: Vec<Problem>,
-    /// Whether it could not be read at all.
+    /// The file could not be parsed at all.
     pub(crate) unreadable: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) module: ModuleRef,
     pub(crate) class: Option<String>,
     pub(crate) dependencies: Vec<Dependency>,
-    /// `None` where it says nothing.
+    /// `None` if the key is missing.
     pub(crate) capabilities: Option<BTreeSet<Capability>>,
     pub(crate) config_file: Option<String>,
 }
@@ -68,7 +68,7 @@ const KEYS: [&str; 6] = [
 ];
 
 impl Roster {
-    /// Reads a roster. A text that is no TOML is a roster that says nothing.
+    /// Parses a roster. Invalid TOML results in an empty roster with a problem.
     pub(crate) fn parse(path: &str, text: &str) -> Self {
         let mut reading = Reading::new(path, text);
         let mut roster = Self::default();
@@ -83,7 +83,7 @@ impl Roster {
         roster
     }
 
-    /// A roster that is there and cannot be read.
+    /// A roster that exists and cannot be read.
     pub(crate) fn unreadable(path: &str, why: String) -> Self {
         Self {
             problems: vec![Problem::of_file(path, why)],
@@ -107,7 +107,7 @@ impl Roster {
         }
     }
 
-    /// What stands twice is wrong as a whole: nobody can tell which of the two was meant.
+    /// A duplicate entry is an error: it is unclear which of the two applies.
     fn repeats(&mut self, reading: &mut Reading<'_>, text: &str, repeats: Vec<Range<usize>>) {
         let mut told = BTreeSet::new();
         for span in repeats {
@@ -148,7 +148,7 @@ impl Roster {
     }
 }
 
-/// The plugin below whose header a place of the text is.
+/// The plugin entry that contains a position.
 fn entry_at(text: &str, place: usize) -> Option<PluginName> {
     let end = text[place..].find('\n').map_or(text.len(), |at| place + at);
     let headers = text[..end].lines().rev();
@@ -161,7 +161,7 @@ fn entry_at(text: &str, place: usize) -> Option<PluginName> {
     PluginName::new(name.get_ref()).ok()
 }
 
-/// Reads what stands below `[plugin.NAME]`.
+/// Parses `[plugin.NAME]`.
 fn fields<'t>(
     reading: &mut Reading<'t>,
     name: &PluginName,
@@ -209,7 +209,7 @@ fn module_ref(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option
         _ => {
             reading.fault_with(
                 value.span(),
-                format!("`{text}` is no module"),
+                format!("`{text}` is not a valid module"),
                 "write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`",
             );
             None
@@ -261,8 +261,8 @@ fn inside(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<Str
     }
     reading.fault_with(
         value.span(),
-        "`config_file` leads out of the configuration directory",
-        "name a file below it, without `..`",
+        "`config_file` is outside the configuration directory",
+        "use a path below it, without `..`",
     );
     None
 }
@@ -343,15 +343,15 @@ flat = true
         assert_eq!(
             told(text),
             [
-                "plugins.toml:1:1: there is no key `colour` (there is plugin)",
+                "plugins.toml:1:1: unknown key `colour` (there is plugin)",
                 "plugins.toml:7:11: `enabled` must be true or false, not a string (write `enabled = false` without quotes)",
-                "plugins.toml:11:1: there is no key `enabeld` (did you mean `enabled`?)",
+                "plugins.toml:11:1: unknown key `enabeld` (did you mean `enabled`?)",
                 "plugins.toml:10:9: `[plugin.typo]` has no `enabled`",
                 "plugins.toml:17:17: `self` cannot depend on itself",
-                "plugins.toml:17:40: `sometime` is no version requirement such as `>= 1.2`: unexpected character 's' while parsing major version number",
-                "plugins.toml:21:10: `file:/x` is no module (write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`)",
-                "plugins.toml:22:15: `config_file` leads out of the configuration directory (name a file below it, without `..`)",
-                "plugins.toml:23:17: there is no capability `promt`; did you mean `prompt`?",
+                "plugins.toml:17:40: `sometime` is not a version requirement such as `>= 1.2`: unexpected character 's' while parsing major version number",
+                "plugins.toml:21:10: `file:/x` is not a valid module (write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`)",
+                "plugins.toml:22:15: `config_file` is outside the configuration directory (use a path below it, without `..`)",
+                "plugins.toml:23:17: unknown capability `promt`; did you mean `prompt`?",
                 "plugins.toml:25:9: `../../up` has `.`: names are lower-case letters, digits, `_` and `-`, and begin with a letter",
                 "plugins.toml:27:9: `a/b` has `/`: names are lower-case letters, digits, `_` and `-`, and begin with a letter",
                 "plugins.toml:30:8: `plugin.flat` is a table, not a boolean (write `[plugin.flat]` and its keys below)",

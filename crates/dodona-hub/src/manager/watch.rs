@@ -1,4 +1,4 @@
-//! Noticing that the files of plugins changed.
+//! Detecting changes of plugin files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 
 use super::{PluginManager, ROSTER, View};
 
-/// How many files of a plugin are looked at, and how deep they may lie.
+/// Maximum number and depth of the watched files of a plugin.
 const MOST_FILES: usize = 2_000;
 const DEEPEST: usize = 8;
 
-/// What tells one state of all files from another: names, lengths, times and places on the disk.
+/// A fingerprint of all files: names, sizes, times and inodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
 impl PluginManager {
-    /// How the files are now: the roster, the plugins' directories and their settings. Reads no
-    /// file's contents.
+    /// The current fingerprint of roster, plugin directories and settings. Reads no file contents.
     pub(crate) async fn stamp(&self) -> Option<Stamp> {
         let config = self.config_dir().cloned();
         let mut places = places(config.as_deref(), &self.view());
@@ -27,7 +26,7 @@ impl PluginManager {
     }
 }
 
-/// Everything whose change could matter.
+/// All paths that are watched.
 fn places(config: Option<&Path>, view: &View) -> BTreeSet<PathBuf> {
     let mut places = BTreeSet::new();
     if let Some(config) = config {
@@ -59,7 +58,7 @@ fn look(path: &Path, depth: usize, left: &mut usize, hasher: &mut DefaultHasher)
     if metadata.is_file() {
         metadata.len().hash(hasher);
         metadata.modified().ok().hash(hasher);
-        // A file that was put in another's place may have its length, and almost its time.
+        // A file that was moved into place may have the same size and almost the same time.
         #[cfg(unix)]
         std::os::unix::fs::MetadataExt::ino(&metadata).hash(hasher);
         return;

@@ -1,4 +1,4 @@
-//! What a person says to calls that wait.
+//! The methods `hub.approvals`, `hub.approve` and `hub.deny`.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
@@ -17,12 +17,12 @@ pub(super) struct ApprovalMethods {
 
 #[derive(Deserialize, JsonSchema)]
 struct ApprovalsParams {
-    /// Answered ones too, not only those that wait.
+    /// Include answered requests. Default: pending requests only.
     #[serde(default)]
     all: bool,
-    /// This one, however it stands.
+    /// Only the request with this id, in any state.
     id: Option<ApprovalId>,
-    /// How many at most.
+    /// Maximum number of requests.
     #[serde(default = "page")]
     #[schemars(range(max = 1000))]
     limit: NonZeroU32,
@@ -34,15 +34,15 @@ fn page() -> NonZeroU32 {
 
 #[derive(Serialize, JsonSchema)]
 struct ApprovalsResult {
-    /// The newest first.
+    /// Newest first.
     approvals: Vec<ApprovalRecord>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct AnswerParams {
-    /// Which question.
+    /// The id of the approval request.
     id: ApprovalId,
-    /// Why so; the caller is told.
+    /// The reason. It is shown to the caller.
     #[schemars(length(max = 1000))]
     reason: Option<String>,
 }
@@ -51,11 +51,11 @@ impl ApprovalMethods {
     fn hub(&self) -> Result<Arc<HubInner>, CallError> {
         self.hub
             .upgrade()
-            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
+            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the server is stopping"))
     }
 
-    /// Answers a question. Only a call from outside can: otherwise a tool, or the agent that uses
-    /// it, could agree to its own wish.
+    /// Answers a request. Nested calls are rejected, because a tool or an agent could otherwise approve its own
+    /// call.
     async fn answer(
         &self,
         ctx: &CallCtx,
@@ -65,7 +65,7 @@ impl ApprovalMethods {
         if ctx.call_id.depth() > 0 {
             return Err(CallError::new(
                 ErrorCode::Forbidden,
-                "a person answers this, not a plugin",
+                "approvals can only be answered by a person, not by a plugin",
             ));
         }
         let hub = self.hub()?;
@@ -82,8 +82,8 @@ impl ApprovalMethods {
 
 #[plugin(name = "hub")]
 impl ApprovalMethods {
-    /// Lists the calls that wait for a person's agreement: the caller's own, or everybody's with
-    /// `hub:admin`.
+    /// List approval requests: your own, or those of all users with the scope `hub:admin`. Pending requests only,
+    /// unless `all` or `id` is given.
     #[method(scope = "hub:read")]
     async fn approvals(
         &self,
@@ -103,13 +103,13 @@ impl ApprovalMethods {
         })
     }
 
-    /// Lets a waiting call go on. The first answer counts.
+    /// Approve a pending call, so that it continues. The first answer counts.
     #[method(scope = "hub:approve", mutates)]
     async fn approve(&self, ctx: &CallCtx, p: AnswerParams) -> Result<ApprovalRecord, CallError> {
         self.answer(ctx, p, ApprovalState::Approved).await
     }
 
-    /// Refuses a waiting call. The first answer counts.
+    /// Deny a pending call. The first answer counts.
     #[method(scope = "hub:approve", mutates)]
     async fn deny(&self, ctx: &CallCtx, p: AnswerParams) -> Result<ApprovalRecord, CallError> {
         self.answer(ctx, p, ApprovalState::Denied).await

@@ -1,10 +1,10 @@
-//! What calls are bounded by, as `hub.limits` tells it.
+//! The result of `hub.limits`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dodona_proto::PluginName;
-use dodona_store::journal::Held;
+use dodona_store::journal::JournalSize;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,56 +13,56 @@ use crate::config::{HubConfig, Limit};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct LimitsResult {
-    /// Each user's calls from outside.
+    /// Limit on the calls of each user from surfaces.
     user: CallLimit,
-    /// All calls of a plugin's methods, where they are bounded.
+    /// Limits on all calls to a plugin, for plugins that have one.
     plugins: BTreeMap<PluginName, CallLimit>,
-    /// Each user's calls of a plugin's methods, where they are bounded.
+    /// Limits on the calls of each user to a plugin, for plugins that have one.
     plugins_for_each_user: BTreeMap<PluginName, CallLimit>,
-    /// How many calls below one root may run at once.
+    /// Maximum number of nested calls that run at once in one call tree.
     nested: u32,
-    /// The most bytes of JSON that parameters from outside may have.
+    /// Maximum size of parameters, in bytes of JSON.
     params_bytes: usize,
-    /// The deepest that parameters from outside may nest.
+    /// Maximum nesting depth of parameters.
     params_depth: usize,
-    /// How long a unary call may take where neither the method nor the caller says.
+    /// Default timeout of unary calls in milliseconds.
     unary_timeout_ms: u64,
-    /// The same for a streaming call.
+    /// Default timeout of streaming calls in milliseconds.
     stream_timeout_ms: u64,
-    /// How long a stream that nobody reads goes on.
+    /// How long a stream without readers continues, in milliseconds.
     stream_grace_ms: u64,
-    /// How long a call waits for a person's agreement.
+    /// How long a call waits for approval, in milliseconds.
     approval_timeout_ms: u64,
-    /// The journal's room.
+    /// Size and limits of the journal.
     journal: JournalRoom,
 }
 
-/// A bound on calls. Zero is no bound.
+/// A limit on calls. Zero means unlimited.
 #[derive(Serialize, JsonSchema)]
 struct CallLimit {
-    /// Calls a second in the long run.
+    /// Sustained calls per second.
     per_second: u32,
-    /// Calls at once after a pause.
+    /// Calls accepted at once after a pause.
     burst: u32,
-    /// Calls that run at the same time.
+    /// Calls running at the same time.
     concurrent: u32,
 }
 
-/// How much the journal holds, and how much it may.
+/// Size and limits of the journal.
 #[derive(Serialize, JsonSchema)]
 struct JournalRoom {
-    /// About how many bytes it holds.
+    /// Approximate size in bytes.
     bytes: u64,
-    /// When more than this, the oldest goes.
+    /// Size limit in bytes. The oldest entries beyond it are deleted.
     max_bytes: u64,
-    /// When the oldest of what it holds ended.
+    /// End time of the oldest stored stream.
     oldest: Option<Timestamp>,
-    /// What is older than this goes.
+    /// Age limit in seconds. Older entries are deleted.
     max_age_s: u64,
 }
 
 impl LimitsResult {
-    pub(super) fn new(config: &HubConfig, held: Held) -> Self {
+    pub(super) fn new(config: &HubConfig, held: JournalSize) -> Self {
         let limits = &config.limits;
         Self {
             user: limits.user.into(),

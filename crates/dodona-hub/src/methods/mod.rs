@@ -1,4 +1,4 @@
-//! The plugin `hub`: what the hub tells about itself.
+//! The plugin `hub`: methods about the hub itself.
 
 mod approvals;
 mod limits;
@@ -27,17 +27,16 @@ use types::{
     TokensResult,
 };
 
-/// The hub's own name among the plugins.
 pub(crate) fn name() -> PluginName {
     PluginName::new("hub").expect("a constant name")
 }
 
-/// What shows everybody's calls and streams.
+/// The scope that shows the calls and streams of all users.
 pub(crate) fn admin_scope() -> Scope {
     "hub:admin".parse().expect("a constant scope")
 }
 
-/// The plugin. It holds the hub weakly: the hub holds it.
+/// The plugin `hub`. Holds the hub weakly, because the hub holds the plugin.
 pub(crate) struct HubPlugin {
     hub: Weak<HubInner>,
 }
@@ -81,13 +80,13 @@ impl HubMethods {
     fn hub(&self) -> Result<Arc<HubInner>, CallError> {
         self.hub
             .upgrade()
-            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
+            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the server is stopping"))
     }
 }
 
 #[plugin(name = "hub")]
 impl HubMethods {
-    /// Lists the plugins: where each is in its life, and why.
+    /// List plugins with their status and the reason for it.
     #[method(scope = "hub:read")]
     async fn plugins(&self, _ctx: &CallCtx) -> Result<PluginsResult, CallError> {
         Ok(PluginsResult {
@@ -102,7 +101,8 @@ impl HubMethods {
         })
     }
 
-    /// Lists the methods the caller may use, with the schemas of their parameters and results.
+    /// List the methods you may call, with descriptions and the JSON Schemas of parameters and results. Pass
+    /// `plugin` to list only its methods.
     #[method(scope = "hub:read")]
     async fn methods(&self, ctx: &CallCtx, p: MethodsParams) -> Result<MethodsResult, CallError> {
         let mut methods = self.hub()?.methods(&ctx.principal, here(ctx));
@@ -112,8 +112,8 @@ impl HubMethods {
         Ok(MethodsResult { methods })
     }
 
-    /// Answers with a hash of all schemas the caller may see, or of one method's: it changes
-    /// exactly when they do.
+    /// Return a hash of the schemas of all methods you may call, or of one method. The hash changes exactly when
+    /// a schema changes.
     #[method(scope = "hub:read")]
     async fn schema_hash(
         &self,
@@ -133,7 +133,7 @@ impl HubMethods {
         }
     }
 
-    /// Lists the calls that are running: the caller's own, or everybody's with `hub:admin`.
+    /// List running calls, parents before children: your own, or those of all users with the scope `hub:admin`.
     #[method(scope = "hub:read")]
     async fn calls(&self, ctx: &CallCtx) -> Result<CallsResult, CallError> {
         let mut calls = self.hub()?.running_calls(&ctx.principal);
@@ -141,8 +141,8 @@ impl HubMethods {
         Ok(CallsResult { calls })
     }
 
-    /// Stops calls, by call id, by stream, or by path prefix (in one stream or in all of the
-    /// caller's), and answers with what was stopped.
+    /// Cancel running calls by `call_id`, by `stream_id`, or by path prefix (`path`, in one stream or in all your
+    /// streams). Returns the cancelled calls.
     #[method(scope = "hub:cancel", mutates)]
     async fn cancel(&self, ctx: &CallCtx, p: CancelParams) -> Result<CancelResult, CallError> {
         let stopped = self
@@ -152,24 +152,24 @@ impl HubMethods {
         Ok(CancelResult { stopped })
     }
 
-    /// Tells how the hub is.
+    /// Show the state of the hub: uptime, running calls, plugins, journal backlog.
     #[method(scope = "hub:read")]
     async fn health(&self, _ctx: &CallCtx, _p: NoParams) -> Result<HealthResult, CallError> {
         Ok(HealthResult::from(self.hub()?.health()))
     }
 
-    /// Tells what calls are bounded by, and how much of its room the journal has used; that reads
-    /// all of it.
+    /// Show the limits of calls, and the size of the journal. Measuring the journal reads all of it and may take
+    /// a moment.
     #[method(scope = "hub:read")]
     async fn limits(&self, _ctx: &CallCtx, _p: NoParams) -> Result<LimitsResult, CallError> {
         let hub = self.hub()?;
         let held = hub.journal.held().await.map_err(|error| {
-            CallError::new(ErrorCode::Internal, "the journal could not be measured").log(error)
+            CallError::new(ErrorCode::Internal, "failed to measure the journal").log(error)
         })?;
         Ok(LimitsResult::new(&hub.config, held))
     }
 
-    /// Lists the caller's projects.
+    /// List your projects.
     #[method(scope = "hub:projects")]
     async fn projects(&self, ctx: &CallCtx) -> Result<ProjectsResult, CallError> {
         let projects = self.hub()?.projects.of(&ctx.principal.user);
@@ -187,9 +187,10 @@ impl HubMethods {
         p: RegisterProjectParams,
     ) -> Result<Project, CallError> {
         let hub = self.hub()?;
-        let rights = match ctx.principal.scopes.allow(&hub.admin) {
-            true => Rights::Admin,
-            false => Rights::Member,
+        let rights = if ctx.principal.scopes.allow(&hub.admin) {
+            Rights::Admin
+        } else {
+            Rights::Member
         };
         let project = hub.projects.register(&ctx.principal.user, rights, &p.root);
         let project = project.await?;
@@ -199,7 +200,7 @@ impl HubMethods {
         Ok(Project::clone(&project))
     }
 
-    /// Lists tokens: the caller's own, or everybody's with `hub:admin`. Never their text.
+    /// List tokens: your own, or those of all users with the scope `hub:admin`. The secret text is never shown.
     #[method(scope = "hub:tokens")]
     async fn tokens(&self, ctx: &CallCtx) -> Result<TokensResult, CallError> {
         let hub = self.hub()?;
@@ -208,7 +209,7 @@ impl HubMethods {
         })
     }
 
-    /// Makes a token for a user. Its text is in this answer and nowhere else.
+    /// Create a token for a user. The text of the token is returned once and cannot be shown again.
     #[method(scope = "hub:admin", mutates)]
     async fn token_create(
         &self,
@@ -224,7 +225,7 @@ impl HubMethods {
         Ok(TokenCreated { token, info })
     }
 
-    /// Ends a token at once: one of the caller's own, or anybody's with `hub:admin`.
+    /// Revoke a token at once: one of your own, or of any user with the scope `hub:admin`.
     #[method(scope = "hub:tokens", mutates)]
     async fn token_revoke(
         &self,
@@ -240,12 +241,12 @@ impl HubMethods {
             true => Ok(TokenRevoked { id: p.id }),
             false => Err(CallError::new(
                 ErrorCode::NotFound,
-                format!("there is no token `{}`", p.id),
+                format!("token `{}` not found", p.id),
             )),
         }
     }
 
-    /// Makes a code that signs a page in as the caller, once and within five minutes.
+    /// Create a one-time code that signs in to the page as you. Valid for five minutes.
     #[method(scope = "hub:login", mutates)]
     async fn login_code(&self, ctx: &CallCtx) -> Result<LoginCode, CallError> {
         Ok(LoginCode {
@@ -253,14 +254,15 @@ impl HubMethods {
         })
     }
 
-    /// Reads a page of a stream's items, running or finished, from after item `after`.
+    /// Read items of a running or finished stream, starting after item number `after`. Returns up to `limit`
+    /// items and the position to continue from.
     #[method(scope = "hub:read")]
     async fn stream(&self, ctx: &CallCtx, p: StreamParams) -> Result<StreamResult, CallError> {
         let hub = self.hub()?;
         let missing = || {
             CallError::new(
                 ErrorCode::NotFound,
-                format!("there is no stream `{}`", p.stream_id),
+                format!("stream `{}` not found", p.stream_id),
             )
         };
         let head = hub.journal.head(p.stream_id).await?;
@@ -275,12 +277,11 @@ impl HubMethods {
     }
 }
 
-/// The project of a call.
 fn here(ctx: &CallCtx) -> Option<&ProjectId> {
     ctx.project.as_ref().map(|project| &project.id)
 }
 
-/// What a cancel names: exactly one of call and stream, or a path, alone or within a stream.
+/// The target of a cancel: a call, a stream, or a path with or without a stream.
 fn target(p: CancelParams) -> Result<CancelTarget, CallError> {
     let bad = |message: &str| CallError::new(ErrorCode::InvalidParams, message.to_owned());
     let wrong = |error: &dyn std::error::Error| bad(&error.to_string());
@@ -300,7 +301,7 @@ fn target(p: CancelParams) -> Result<CancelTarget, CallError> {
             Ok(CancelTarget::Path { prefix, within })
         }
         _ => Err(bad(
-            "name a `call_id`, a `stream_id`, or a `path` with or without a `stream_id`",
+            "pass a `call_id`, a `stream_id`, or a `path` with an optional `stream_id`",
         )),
     }
 }

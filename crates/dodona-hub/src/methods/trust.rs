@@ -16,39 +16,39 @@ pub(super) struct TrustMethods {
 
 #[derive(Deserialize, JsonSchema)]
 struct AcceptParams {
-    /// The hash that `hub.trust` answered with: what was seen is trusted, and nothing else.
+    /// The hash that `hub.trust` returned. Only the contents with this hash are trusted.
     hash: String,
     /// Which later changes are trusted too: `nothing`, `rules` (with their scripts) or
     /// `everything`. Use it for a project that only you change.
     #[serde(default)]
     follow: Follow,
-    /// Trust only these files, as paths below `.dodona/`. All files by default.
+    /// Trust only these files, as paths below `.dodona/`. Default: all files.
     #[serde(default)]
     only: Option<Vec<String>>,
 }
 
-/// What a project would run, and whether it may.
+/// What a project would run, and whether it is trusted.
 #[derive(Serialize, JsonSchema)]
 struct TrustResult {
     /// The project's directory.
     root: PathBuf,
-    /// Whether it is trusted.
+    /// Trust status of the project.
     state: TrustState,
-    /// Of everything that there is to trust; it changes with any file.
+    /// Hash of all files that need trust. It changes with any of them.
     hash: Option<String>,
-    /// What there is to trust.
+    /// The files and plugins that need trust.
     items: Vec<TrustItem>,
-    /// What is not as it was when it was trusted.
+    /// Files that changed since the project was trusted.
     changes: Vec<FileChange>,
-    /// Who trusts it, and since when.
+    /// Who trusted the project, and when.
     granted: Option<Pin>,
-    /// Why it cannot be trusted.
+    /// Why the project cannot be trusted.
     problem: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct TrustedResult {
-    /// By directory.
+    /// Sorted by directory.
     projects: Vec<Pin>,
 }
 
@@ -56,14 +56,14 @@ impl TrustMethods {
     fn hub(&self) -> Result<Arc<HubInner>, CallError> {
         self.hub
             .upgrade()
-            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
+            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the server is stopping"))
     }
 }
 
 #[plugin(name = "hub")]
 impl TrustMethods {
-    /// Tells what the project of the call would run from its `.dodona/`, and whether somebody
-    /// trusts it as it is now. Nothing of it is run or compiled by that.
+    /// Show what the project would run from its `.dodona/` directory (plugins, rules, prompts, agents), whether
+    /// its current contents are trusted, and what changed since. Nothing is run or compiled.
     #[method(scope = "hub:projects")]
     async fn trust(&self, ctx: &CallCtx) -> Result<TrustResult, CallError> {
         let hub = self.hub()?;
@@ -78,13 +78,13 @@ impl TrustMethods {
         let contents = read(&root).await?.map_err(|why| {
             CallError::new(
                 ErrorCode::InvalidRequest,
-                format!("it cannot be trusted: {why}"),
+                format!("the project cannot be trusted: {why}"),
             )
         })?;
         if contents.hash() != p.hash {
-            let message = "it is not as it was when it was looked at";
+            let message = "the project has changed since it was reviewed";
             let error = CallError::new(ErrorCode::InvalidRequest, message);
-            return Err(error.hint("look again with `dodona trust`, then decide"));
+            return Err(error.hint("review it again with `dodona trust`"));
         }
         let user = &ctx.principal.user;
         match p.only {
@@ -102,7 +102,7 @@ impl TrustMethods {
         shown(&hub, &root).await
     }
 
-    /// Trusts the project of the call no longer: plugins in it are let go at once.
+    /// Withdraw trust from the project. Its plugins are deactivated at once.
     #[method(scope = "hub:admin", mutates)]
     async fn trust_revoke(&self, ctx: &CallCtx) -> Result<TrustResult, CallError> {
         let (hub, root) = (self.hub()?, root(ctx)?);
@@ -111,7 +111,7 @@ impl TrustMethods {
         shown(&hub, &root).await
     }
 
-    /// Lists the projects that somebody trusts.
+    /// List the trusted projects.
     #[method(scope = "hub:admin")]
     async fn trusted(&self, _ctx: &CallCtx, _p: NoParams) -> Result<TrustedResult, CallError> {
         let projects = self.hub()?.trust.all();
@@ -127,7 +127,7 @@ fn root(ctx: &CallCtx) -> Result<PathBuf, CallError> {
 async fn read(root: &Path) -> Result<Result<Contents, String>, CallError> {
     let root = root.to_owned();
     let read = tokio::task::spawn_blocking(move || Contents::read(&root)).await;
-    read.map_err(|_| CallError::new(ErrorCode::Internal, "looking at the project failed"))
+    read.map_err(|_| CallError::new(ErrorCode::Internal, "failed to read the project"))
 }
 
 async fn shown(hub: &HubInner, root: &Path) -> Result<TrustResult, CallError> {

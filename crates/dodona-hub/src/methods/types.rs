@@ -24,7 +24,7 @@ pub(super) struct PluginsResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct MethodsParams {
-    /// Only this plugin's.
+    /// Only methods of this plugin.
     pub(super) plugin: Option<String>,
 }
 
@@ -35,13 +35,13 @@ pub(super) struct MethodsResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SchemaHashParams {
-    /// One method's schemas instead of all.
+    /// Only the schemas of this method.
     pub(super) method: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SchemaHashResult {
-    /// SHA-256, in hex.
+    /// SHA-256 in hex.
     pub(super) hash: String,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct CallsResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CancelParams {
-    /// One call and everything below it.
+    /// Cancel this call and all calls nested in it.
     pub(super) call_id: Option<String>,
-    /// A root call and everything below it; with `path`, where to look for it.
+    /// Cancel all calls of this stream; with `path`, only those with a matching path.
     pub(super) stream_id: Option<String>,
-    /// Every call whose path begins so, such as `agent.librarian`.
+    /// Cancel all calls whose path starts with this, such as `agent.librarian`.
     pub(super) path: Option<String>,
 }
 
@@ -84,15 +84,15 @@ pub(super) struct HealthResult {
     status: &'static str,
     version: &'static str,
     uptime_ms: u64,
-    /// Calls running now, nested ones included.
+    /// Number of running calls, nested calls included.
     calls: usize,
     plugins_active: usize,
     plugins_not_active: usize,
-    /// Bytes of journal entries that wait for their commit.
+    /// Bytes of journal entries that are not committed yet.
     journal_backlog_bytes: usize,
-    /// Streams found open at the start, and closed.
+    /// Number of streams that recovery closed at the start.
     recovered_streams: u64,
-    /// Calls of mutating methods found open at the start, and closed.
+    /// Number of mutating calls that recovery closed at the start.
     recovered_calls: u64,
 }
 
@@ -114,7 +114,7 @@ impl From<Health> for HealthResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct RegisterProjectParams {
-    /// The directory, absolute.
+    /// Absolute path of the directory.
     pub(super) root: PathBuf,
 }
 
@@ -125,12 +125,12 @@ pub(super) struct ProjectsResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct StreamParams {
-    /// Which stream.
+    /// The id of the stream.
     pub(super) stream_id: StreamId,
-    /// The last item already seen.
+    /// Number of the last item already read. Default 0.
     #[serde(default)]
     pub(super) after: u64,
-    /// How many items at most.
+    /// Maximum number of items.
     #[serde(default = "page")]
     #[schemars(range(max = 1000))]
     pub(super) limit: NonZeroU32,
@@ -142,11 +142,11 @@ fn page() -> NonZeroU32 {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct StreamResult {
-    /// Flat objects, as on every wire.
+    /// The items, in the same form as in a stream.
     items: Vec<Value>,
-    /// Where to read on.
+    /// Pass it as `after` to continue.
     next_after: u64,
-    /// How the stream ended, once it has.
+    /// The final status, if the stream has ended.
     ended: Option<DoneStatus>,
 }
 
@@ -178,27 +178,27 @@ pub(super) struct TokensResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct TokenCreateParams {
-    /// Whose token; the user is made when there is none of the name.
+    /// The user. Created if it does not exist.
     pub(super) user: UserId,
-    /// What it is for.
+    /// The purpose of the token. Unique per user.
     pub(super) name: String,
-    /// What it grants, such as `vault:read`, `vault:*` or `*`.
+    /// The scopes, such as `vault:read`, `vault:*` or `*`.
     pub(super) scopes: Scopes,
-    /// How many seconds it lives; for ever without.
+    /// Seconds until the token expires. Default: never.
     #[schemars(range(min = 1))]
     pub(super) expires_in_s: Option<u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct TokenCreated {
-    /// The token. It cannot be shown again.
+    /// The text of the token. It cannot be shown again.
     pub(super) token: String,
     pub(super) info: TokenInfo,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct TokenRevokeParams {
-    /// The public part of the token.
+    /// The public id of the token.
     pub(super) id: String,
 }
 
@@ -209,6 +209,6 @@ pub(super) struct TokenRevoked {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct LoginCode {
-    /// Goes into `/login?code=…`.
+    /// The code for `/login?code=…`.
     pub(super) code: String,
 }

@@ -8,33 +8,36 @@ use super::types::{AddParams, AddResult};
 use crate::hub::HubInner;
 use crate::manager::Change;
 
-/// How many lines are told of what a plugin wrote that was not added.
+/// Number of log lines in the error for a plugin that could not be added.
 const LINES: usize = 6;
 
-/// Adds a plugin, or leaves everything as it was and says why.
+/// Adds a plugin, or rolls back and returns the reason.
 pub(super) async fn add(hub: &HubInner, p: AddParams) -> Result<AddResult, CallError> {
     let invalid = |message: &str| CallError::new(ErrorCode::InvalidParams, message);
     if !p.module.starts_with("mcp:") && !p.module.starts_with("dir:") {
-        return Err(invalid("`module` must begin with `mcp:` or `dir:`"));
+        return Err(invalid("`module` must start with `mcp:` or `dir:`"));
     }
     let settings = settings(&p);
     if settings.is_some() && !p.module.starts_with("mcp:") {
-        return Err(invalid("variables and headers are for MCP servers alone"));
+        return Err(invalid(
+            "`env` and `headers` are only allowed for MCP servers",
+        ));
     }
     let has_settings = settings.is_some();
     hub.manager.add(&p.plugin, p.module, settings).await?;
     let reloaded = hub.manager.reload_for(&p.plugin, &hub.snapshot).await;
     let status = hub.manager.view().statuses.get(&p.plugin).cloned();
     match status {
-        // One that only lacks a grant is there: to grant it is the next step, and it has to be there.
+        // A plugin that only lacks a capability stays added, because granting it is the next step.
         Some(status) if status.state == PluginState::Active || lacks_grant(hub, &p.plugin) => {
             let methods = methods(hub, &p.plugin);
             Ok(AddResult { status, methods })
         }
         status => {
-            match has_settings {
-                true => hub.manager.take_back(&p.plugin).await?,
-                false => hub.manager.change(&p.plugin, Change::Remove).await?,
+            if has_settings {
+                hub.manager.take_back(&p.plugin).await?
+            } else {
+                hub.manager.change(&p.plugin, Change::Remove).await?
             }
             hub.manager.reload_once(&hub.snapshot).await;
             let why = reloaded.refused.or(status.and_then(|status| status.reason));
@@ -42,14 +45,14 @@ pub(super) async fn add(hub: &HubInner, p: AddParams) -> Result<AddResult, CallE
             let message = format!("`{}` was not added: {why}", p.plugin);
             let error = CallError::new(ErrorCode::InvalidRequest, message);
             Err(match said(hub, &p.plugin) {
-                Some(said) => error.hint(format!("before that it said: {said}")),
+                Some(said) => error.hint(format!("its last output was: {said}")),
                 None => error,
             })
         }
     }
 }
 
-/// What it wrote of late: it is gone, and nobody can ask for its log any more.
+/// The last lines of its log. They are part of the error, because the log is gone with the plugin.
 fn said(hub: &HubInner, plugin: &PluginName) -> Option<String> {
     let lines = hub.manager.log(plugin).last(LINES);
     let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
@@ -72,7 +75,7 @@ fn methods(hub: &HubInner, plugin: &PluginName) -> Vec<String> {
     mine
 }
 
-/// The plugin's own file, where it says where secrets come from.
+/// The settings file of the plugin, with the sources of secrets.
 fn settings(p: &AddParams) -> Option<String> {
     if p.env.is_empty() && p.headers.is_empty() {
         return None;

@@ -169,8 +169,9 @@ pub(super) fn trace(
         .filter(|run| wanted(&run.plugin) && visible(run))
         .collect();
     records.drain(..records.len().saturating_sub(p.limit));
-    let unwritable =
-        |error| CallError::new(ErrorCode::Internal, "what hooks did cannot be written").log(error);
+    let unwritable = |error| {
+        CallError::new(ErrorCode::Internal, "failed to serialise the hook trace").log(error)
+    };
     Ok(TraceResult {
         hooks: infos
             .map(serde_json::to_value)

@@ -1,4 +1,4 @@
-//! The plugin `plugins`: looking after plugins, from any surface.
+//! The plugin `plugins`: methods that manage plugins.
 
 mod add;
 mod describe;
@@ -21,12 +21,11 @@ use types::{
     SettingsParams, SettingsResult, TraceParams, TraceResult, UnsetParams,
 };
 
-/// Its name among the plugins.
 pub(crate) fn name() -> PluginName {
     PluginName::new("plugins").expect("a constant name")
 }
 
-/// The plugin. It holds the hub weakly: the hub holds it.
+/// The plugin `plugins`. Holds the hub weakly, because the hub holds the plugin.
 pub(crate) struct PluginsPlugin {
     hub: Weak<HubInner>,
 }
@@ -67,17 +66,17 @@ impl PluginsMethods {
     fn hub(&self) -> Result<Arc<HubInner>, CallError> {
         self.hub
             .upgrade()
-            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the hub is gone"))
+            .ok_or_else(|| CallError::new(ErrorCode::Internal, "the server is stopping"))
     }
 
-    /// Changes the roster, loads it anew, and tells how the plugin is then.
+    /// Changes the roster, reloads the plugins, and returns the new status.
     async fn change(&self, name: &PluginName, change: Change) -> Result<PluginStatus, CallError> {
         let hub = self.hub()?;
         hub.manager.change(name, change).await?;
         let reloaded = hub.manager.reload_for(name, &hub.snapshot).await;
         if let Some(refused) = reloaded.refused {
             return Err(CallError::new(ErrorCode::InvalidRequest, refused)
-                .hint("correct the roster, then run `dodona plugins reload`"));
+                .hint("fix the roster, then run `dodona plugins reload`"));
         }
         let view = hub.manager.view();
         let status = view.statuses.get(name).cloned();
@@ -87,15 +86,14 @@ impl PluginsMethods {
 
 #[plugin(name = "plugins")]
 impl PluginsMethods {
-    /// Lists the plugins: where each is in its life, and why; and what is wrong in the roster and
-    /// in plugins' files.
+    /// List plugins with their status and the reason for it, and the problems in the roster and in plugin files.
     #[method(scope = "plugins:read")]
     async fn list(&self, _ctx: &CallCtx) -> Result<ListResult, CallError> {
         let hub = self.hub()?;
         Ok(describe::list(&hub, &hub.manager.view()))
     }
 
-    /// Tells everything about a plugin: what it needs, may do, brings and can be set to.
+    /// Show a plugin: dependencies, capabilities, methods, hooks, rules and settings.
     #[method(scope = "plugins:read")]
     async fn info(&self, ctx: &CallCtx, p: PluginParams) -> Result<InfoResult, CallError> {
         let hub = self.hub()?;
@@ -104,8 +102,8 @@ impl PluginsMethods {
         Ok(describe::info(&hub, &view, candidate, &ctx.principal.user))
     }
 
-    /// Reads the roster and all plugins' files anew and tells what is wrong with them, and what
-    /// would be active. Nothing changes.
+    /// Check the roster and all plugin files, and report problems and which plugins would be active. Nothing is
+    /// changed.
     #[method(scope = "plugins:read")]
     async fn check(&self, _ctx: &CallCtx, _p: NoParams) -> Result<ListResult, CallError> {
         let hub = self.hub()?;
@@ -113,14 +111,14 @@ impl PluginsMethods {
         Ok(describe::plan(&hub, plan))
     }
 
-    /// Lists the plugins in the order in which they are activated, with what each needs.
+    /// List plugins in order of activation, with their dependencies.
     #[method(scope = "plugins:read")]
     async fn order(&self, _ctx: &CallCtx) -> Result<OrderResult, CallError> {
         Ok(describe::order(&self.hub()?.manager.view()))
     }
 
-    /// Reads the roster and all plugins' files anew, and activates what is new or changed while
-    /// calls go on. A roster that cannot be read changes nothing.
+    /// Reload the roster and all plugin files, and activate new and changed plugins. Running calls continue. If
+    /// the roster cannot be read, nothing is changed.
     #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn reload(&self, _ctx: &CallCtx) -> Result<ReloadResult, CallError> {
         let hub = self.hub()?;
@@ -128,29 +126,29 @@ impl PluginsMethods {
         Ok(describe::reloaded(reloaded, &hub.manager.view()))
     }
 
-    /// Writes into the roster that a plugin is to be active, and activates it.
+    /// Enable a plugin in the roster and activate it.
     #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn enable(&self, _ctx: &CallCtx, p: PluginParams) -> Result<PluginStatus, CallError> {
         self.change(&p.plugin, Change::Enabled(true)).await
     }
 
-    /// Writes into the roster that a plugin is not to be active, and lets it go.
+    /// Disable a plugin in the roster and deactivate it.
     #[method(scope = "plugins:admin", mutates)]
     async fn disable(&self, _ctx: &CallCtx, p: PluginParams) -> Result<PluginStatus, CallError> {
         self.change(&p.plugin, Change::Enabled(false)).await
     }
 
-    /// Writes a new plugin into the roster and activates it: an MCP server, or a directory. One
-    /// that cannot be activated is taken out again.
+    /// Add a plugin to the roster and activate it: an MCP server (`mcp:`) or a directory (`dir:`). If it cannot be
+    /// activated, it is removed again.
     #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn add(&self, _ctx: &CallCtx, p: AddParams) -> Result<AddResult, CallError> {
         let hub = self.hub()?;
         add::add(&hub, p).await
     }
 
-    /// Remove a plugin from the roster and deactivate it. Its settings stay, and so does its data unless
-    /// `delete_data` is set: then its databases, its data directory and its state of all users are
-    /// deleted. The data of a plugin that is gone already can be deleted in the same way.
+    /// Remove a plugin from the roster and deactivate it. Its settings and data are kept. With `delete_data`, its
+    /// databases, its data directory and its state for all users are deleted too; this also works for a plugin
+    /// that was removed before.
     #[method(scope = "plugins:admin", mutates)]
     async fn remove(&self, _ctx: &CallCtx, p: RemoveParams) -> Result<RemoveResult, CallError> {
         let hub = self.hub()?;
@@ -163,7 +161,7 @@ impl PluginsMethods {
                 let directory = candidate.and_then(|candidate| candidate.directory.as_ref());
                 changed.map_err(|error| match directory {
                     Some(directory) => error.hint(format!(
-                        "it is loaded from its directory `{}`: delete or move that directory",
+                        "the plugin is loaded from directory `{}`; delete or move the directory",
                         directory.display()
                     )),
                     None => error,
@@ -180,13 +178,13 @@ impl PluginsMethods {
         })
     }
 
-    /// Writes into the roster what a plugin may do in addition.
+    /// Grant a plugin capabilities in the roster.
     #[method(scope = "plugins:admin", mutates, timeout_ms = 180_000)]
     async fn grant(&self, _ctx: &CallCtx, p: CapabilityParams) -> Result<PluginStatus, CallError> {
         self.change(&p.plugin, Change::Grant(p.capabilities)).await
     }
 
-    /// Writes into the roster what a plugin may no longer do.
+    /// Revoke capabilities of a plugin in the roster.
     #[method(scope = "plugins:admin", mutates)]
     async fn revoke(&self, _ctx: &CallCtx, p: CapabilityParams) -> Result<PluginStatus, CallError> {
         self.change(&p.plugin, Change::Revoke(p.capabilities)).await
@@ -204,8 +202,8 @@ impl PluginsMethods {
         describe::trace(&hub.snapshot.load().hooks, &ctx.principal, redactor, &p)
     }
 
-    /// Reads what a plugin from outside said of late, and how it went with it: its own lines, and
-    /// what its process wrote. They are kept while the server runs.
+    /// Read recent log lines of an external plugin: its own lines, the output of its process, and activation
+    /// events. They are kept in memory until the server stops.
     #[method(scope = "plugins:admin")]
     async fn logs(&self, _ctx: &CallCtx, p: LogsParams) -> Result<LogsResult, CallError> {
         let hub = self.hub()?;
@@ -214,7 +212,7 @@ impl PluginsMethods {
         Ok(LogsResult { lines })
     }
 
-    /// Lists what can be set, with the values that hold for the caller.
+    /// List the settings of plugins with their values for you.
     #[method(scope = "plugins:read")]
     async fn settings(
         &self,
@@ -237,7 +235,7 @@ impl PluginsMethods {
         })
     }
 
-    /// Sets a plugin's setting for the caller alone.
+    /// Set a setting of a plugin for you only.
     #[method(scope = "plugins:settings", mutates)]
     async fn set(&self, ctx: &CallCtx, p: SetParams) -> Result<SetResult, CallError> {
         let hub = self.hub()?;
@@ -265,7 +263,7 @@ impl PluginsMethods {
         })
     }
 
-    /// Forgets what the caller set, so that what holds for everybody holds again.
+    /// Remove your own value of a setting, so that the server's value applies again.
     #[method(scope = "plugins:settings", mutates)]
     async fn unset(&self, ctx: &CallCtx, p: UnsetParams) -> Result<SetResult, CallError> {
         let hub = self.hub()?;
@@ -283,9 +281,8 @@ fn known<'v>(view: &'v View, name: &PluginName) -> Result<&'v Candidate, CallErr
     view.candidates.get(name).ok_or_else(|| missing(view, name))
 }
 
-/// There is no such plugin, and perhaps another was meant.
 fn missing(view: &View, name: &PluginName) -> CallError {
-    let error = CallError::new(ErrorCode::NotFound, format!("there is no plugin `{name}`"));
+    let error = CallError::new(ErrorCode::NotFound, format!("plugin `{name}` not found"));
     match nearest(name.as_str(), view.candidates.keys()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("run `dodona plugins list`"),

@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct PluginParams {
-    /// Which plugin.
+    /// The name of the plugin.
     pub(super) plugin: PluginName,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct RemoveParams {
-    /// Which plugin.
+    /// The name of the plugin.
     pub(super) plugin: PluginName,
     /// Whether to delete its databases, its data directory and its state. This cannot be undone.
     #[serde(default)]
@@ -36,17 +36,16 @@ pub(super) struct RemoveResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct AddParams {
-    /// Its name.
+    /// The name of the new plugin.
     pub(super) plugin: PluginName,
-    /// Where it comes from, as the roster says it: `mcp:` and a command or an address, or `dir:`
-    /// and a directory.
+    /// Where the plugin comes from: `mcp:` with a command or a URL, or `dir:` with a directory.
     #[schemars(length(min = 1, max = 8192))]
     pub(super) module: String,
-    /// Variables of our own environment that an MCP server is given.
+    /// Names of environment variables of the server process that are passed to the MCP server.
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub(super) env: Vec<String>,
-    /// Headers for an MCP server at an address, each with the variable that holds its value.
+    /// HTTP headers for an MCP server with a URL: header name, and the environment variable with its value.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
 }
@@ -55,48 +54,48 @@ pub(super) struct AddParams {
 pub(super) struct AddResult {
     #[serde(flatten)]
     pub(super) status: PluginStatus,
-    /// What it brings.
+    /// The methods of the plugin.
     pub(super) methods: Vec<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CapabilityParams {
-    /// Which plugin.
+    /// The name of the plugin.
     pub(super) plugin: PluginName,
-    /// What it may do, such as `prompt`, `call:vault` or `net:jira.example`.
+    /// The capabilities, such as `prompt`, `call:vault` or `net:jira.example`.
     #[schemars(length(min = 1, max = 64))]
     pub(super) capabilities: Vec<Capability>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SettingsParams {
-    /// Only this plugin's.
+    /// Only those of this plugin.
     pub(super) plugin: Option<PluginName>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SetParams {
-    /// Which plugin's setting.
+    /// The name of the plugin.
     pub(super) plugin: PluginName,
-    /// Which setting.
+    /// The name of the setting.
     pub(super) setting: String,
-    /// What it shall be for the caller.
+    /// The new value.
     pub(super) value: Value,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct UnsetParams {
-    /// Which plugin's setting.
+    /// The name of the plugin.
     pub(super) plugin: PluginName,
-    /// Which setting.
+    /// The name of the setting.
     pub(super) setting: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct TraceParams {
-    /// Only this plugin's.
+    /// Only those of this plugin.
     pub(super) plugin: Option<PluginName>,
-    /// How many runs at most, the latest last.
+    /// Maximum number of runs, newest last.
     #[serde(default = "runs")]
     #[schemars(range(min = 1, max = 1000))]
     pub(super) limit: usize,
@@ -116,9 +115,9 @@ pub(super) struct TraceResult {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct LogsParams {
-    /// Which plugin's.
+    /// The name of the plugin.
     pub(super) plugin: PluginName,
-    /// How many lines at most, the latest last.
+    /// Maximum number of lines, newest last.
     #[serde(default = "lines")]
     #[schemars(range(min = 1, max = 1000))]
     pub(super) limit: usize,
@@ -136,17 +135,17 @@ pub(super) struct LogsResult {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ListResult {
-    /// By name.
+    /// Sorted by name.
     pub(super) plugins: Vec<PluginStatus>,
-    /// What is wrong in the roster and in plugins' files.
+    /// Problems in the roster and in plugin files.
     pub(super) problems: Vec<Problem>,
-    /// Where the roster is, or would be.
+    /// Path of the roster. The file may not exist.
     pub(super) roster: Option<PathBuf>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct OrderResult {
-    /// In the order of activation.
+    /// In order of activation.
     pub(super) plugins: Vec<Ordered>,
 }
 
@@ -154,21 +153,21 @@ pub(super) struct OrderResult {
 pub(super) struct Ordered {
     pub(super) name: PluginName,
     pub(super) state: PluginState,
-    /// What must be active before it, with versions.
+    /// Required plugins, with version requirements.
     pub(super) needs: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ReloadResult {
-    /// New ones, and those that changed.
+    /// New and changed plugins.
     pub(super) activated: Vec<PluginName>,
-    /// Those that were active and are not.
+    /// Plugins that were deactivated.
     pub(super) deactivated: Vec<PluginName>,
-    /// Those that did not change.
+    /// Unchanged plugins.
     pub(super) kept: Vec<PluginName>,
-    /// Why nothing was changed.
+    /// Why the reload was rejected.
     pub(super) refused: Option<String>,
-    /// What is wrong in the roster and in plugins' files.
+    /// Problems in the roster and in plugin files.
     pub(super) problems: Vec<Problem>,
 }
 
@@ -176,33 +175,33 @@ pub(super) struct ReloadResult {
 pub(super) struct InfoResult {
     #[serde(flatten)]
     pub(super) status: PluginStatus,
-    /// `name` of its manifest, if that is not the plugin's name.
+    /// The `name` in its manifest, if it differs from the plugin's name.
     pub(super) display_name: Option<String>,
     pub(super) description: String,
-    /// Where it comes from, as the roster says it.
+    /// Where the plugin comes from, in the form of the roster.
     pub(super) module: String,
     pub(super) class: Option<String>,
-    /// Where its manifest is.
+    /// Path of its manifest.
     pub(super) directory: Option<PathBuf>,
-    /// Where its settings are, or would be.
+    /// Path of its settings. The file may not exist.
     pub(super) config_file: Option<PathBuf>,
-    /// What must be active before it, with versions.
+    /// Required plugins, with version requirements.
     pub(super) needs: Vec<String>,
-    /// Tools that others must provide.
+    /// Required tools of other plugins.
     pub(super) requires: Vec<String>,
-    /// What it asks for.
+    /// The capabilities it requests.
     pub(super) uses: Vec<Capability>,
-    /// What it is granted; absent where that is everything.
+    /// The capabilities it is granted; absent if it has all.
     pub(super) granted: Option<Vec<Capability>>,
     pub(super) methods: Vec<String>,
-    /// The hook points it has a say at.
+    /// The hook points it uses.
     pub(super) hooks: Vec<String>,
-    /// The files with its rules.
+    /// Its rule files.
     pub(super) rules: Vec<PathBuf>,
     pub(super) settings: BTreeMap<String, SettingInfo>,
-    /// A script or a process that it would run.
+    /// The script or process it runs.
     pub(super) code: Option<Code>,
-    /// What it did beyond its capabilities.
+    /// Uses that exceed its capabilities.
     pub(super) warnings: Vec<String>,
     pub(super) problems: Vec<Problem>,
 }
@@ -211,20 +210,20 @@ pub(super) struct InfoResult {
 pub(super) struct SettingInfo {
     #[serde(flatten)]
     pub(super) setting: Setting,
-    /// What holds for the caller.
+    /// The value for you.
     pub(super) value: Value,
-    /// Whether the caller set it.
+    /// Whether you set it yourself.
     pub(super) own: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SettingsResult {
-    /// By plugin and by name.
+    /// Sorted by plugin and name.
     pub(super) plugins: BTreeMap<String, BTreeMap<String, SettingInfo>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SetResult {
-    /// What holds for the caller now.
+    /// The value for you now.
     pub(super) settings: Map<String, Value>,
 }

@@ -84,8 +84,10 @@ impl TrustState {
     /// Why nothing of the project counts.
     pub(crate) fn why(self) -> &'static str {
         match self {
-            Self::Changed => "it has changed since it was trusted; run `dodona trust` in it",
-            _ => "nobody trusts it yet; run `dodona trust` in it",
+            Self::Changed => {
+                "changed since it was trusted; review and trust it again with `dodona trust`"
+            }
+            _ => "not trusted; review and trust it with `dodona trust`",
         }
     }
 }
@@ -204,7 +206,7 @@ impl Trust {
         let reading = move || Contents::keeping(&here, Some(wanted));
         let read = tokio::task::spawn_blocking(reading).await;
         let (contents, texts) =
-            read.unwrap_or_else(|_| Err("looking at the project failed".to_owned()))?;
+            read.unwrap_or_else(|_| Err("failed to read the project".to_owned()))?;
         match self.state(root, &contents) {
             TrustState::Trusted => Ok(texts),
             other => Err(other.why().to_owned()),

@@ -81,7 +81,7 @@ async fn a_plugin_that_refuses_or_panics_or_hangs() {
         ..HubConfig::default()
     };
     let rig = Rig::with(config, vec![Arc::new(Hangs)]).await;
-    assert_failed_alone(&rig, "broken", "it took longer than 2s to activate").await;
+    assert_failed_alone(&rig, "broken", "activation timed out after 2s").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,10 +89,10 @@ async fn a_plugin_that_brings_what_it_may_not() {
     type Brings = fn() -> Contribution;
     let contributions: [(&str, Brings); 2] = [
         (
-            "it brings `echo.shadow`, which belongs to another plugin",
+            "it provides `echo.shadow`, which belongs to another plugin",
             || Contribution::new().methods([fine("broken.fine"), fine("echo.shadow")]),
         ),
-        ("it brings `broken.fine` twice", || {
+        ("it provides `broken.fine` twice", || {
             Contribution::new().methods([fine("broken.fine"), fine("broken.fine")])
         }),
     ];
@@ -161,7 +161,7 @@ async fn a_method_whose_parameters_or_result_are_no_objects() {
         Ok(Contribution::new().methods([foreign]))
     });
     let rig = Rig::with(HubConfig::default(), vec![nonsense]).await;
-    assert_failed_alone(&rig, "broken", "the schema of `broken.nonsense` is not one").await;
+    assert_failed_alone(&rig, "broken", "invalid schema of `broken.nonsense`").await;
 }
 
 const TABLE: &[Migration] = &[Migration::new(

@@ -86,7 +86,7 @@ async fn a_file_that_is_wrong_fails_its_plugin_with_the_place() {
         ),
         (
             "mots = 10\n",
-            "there is no setting `mots`; did you mean `most`?",
+            "unknown setting `mots`; did you mean `most`?",
         ),
         (
             "tone = \"loud\"\n",
@@ -130,8 +130,8 @@ async fn a_file_is_below_the_configuration() {
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), home.config("link")).unwrap();
     for (file, words) in [
-        ("../../x.toml", "leads out of the configuration directory"),
-        ("/etc/x.toml", "leads out of the configuration directory"),
+        ("../../x.toml", "is outside the configuration directory"),
+        ("/etc/x.toml", "is outside the configuration directory"),
         ("link/x.toml", "leads out of"),
     ] {
         home.write("plugins.toml", &entry(file));

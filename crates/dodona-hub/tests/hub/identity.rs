@@ -185,7 +185,7 @@ async fn a_project_is_found_by_its_members_only() {
         (&not_mine.code, &missing.code),
         (&ErrorCode::NotFound, &ErrorCode::NotFound)
     );
-    assert_eq!(not_mine.message, format!("there is no project `{id}`"));
+    assert_eq!(not_mine.message, format!("project `{id}` not found"));
     let listed = rig
         .hub
         .call(Request::new(bob(), "hub.projects", json!({})))

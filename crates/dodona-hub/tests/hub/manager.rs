@@ -86,7 +86,7 @@ async fn one_bad_entry_fails_alone() {
         &hub,
         "three",
         Failed,
-        "no key `modul`; did you mean `module`?",
+        "unknown key `modul`; did you mean `module`?",
     );
     assert_status(&hub, "four", Active, "");
     assert_status(&hub, "good", Active, "");
@@ -236,7 +236,7 @@ async fn what_is_wrong_with_a_need_is_told_in_its_own_words() {
     for (name, words) in [
         (
             "on-missing",
-            "needs fien, which there is not; did you mean `fine`?",
+            "needs fien, which is not installed; did you mean `fine`?",
         ),
         ("on-disabled", "needs off, which is disabled"),
         ("on-failed", "needs fails, which failed"),
@@ -254,7 +254,7 @@ async fn what_is_wrong_with_a_need_is_told_in_its_own_words() {
         "it needs itself: ring-a → ring-b → ring-a",
     );
     assert_status(&hub, "ring-b", Failed, "ring-b → ring-a → ring-b");
-    assert_status(&hub, "bad-version", Failed, "its version `one` is not one");
+    assert_status(&hub, "bad-version", Failed, "invalid version `one`");
     stop(hub).await;
 }
 
@@ -353,7 +353,7 @@ async fn a_plugin_that_panics_or_hangs_fails_and_takes_only_its_dependents_along
     let home = Home::new();
     let hub = home.start_with(config, modules).await;
     assert_status(&hub, "panics", Failed, "panicked");
-    assert_status(&hub, "hangs", Failed, "longer than 2s");
+    assert_status(&hub, "hangs", Failed, "timed out after 2s");
     assert_status(&hub, "after-panic", SkippedDependency, "needs panics");
     assert_status(&hub, "after-hang", SkippedDependency, "needs hangs");
     assert_status(&hub, "fine", Active, "");

@@ -117,9 +117,10 @@ impl Plugin for Clingy {
 
     fn deactivate(&self) -> BoxFuture<'_, ()> {
         self.asked.store(true, Ordering::Relaxed);
-        match self.panics {
-            true => panic!("in deactivate"),
-            false => Box::pin(std::future::pending()),
+        if self.panics {
+            panic!("in deactivate")
+        } else {
+            Box::pin(std::future::pending())
         }
     }
 }

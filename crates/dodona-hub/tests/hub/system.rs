@@ -130,7 +130,7 @@ async fn a_callback_that_keeps_failing_rests() {
     until(|| count.load(Ordering::SeqCst) == 5).await;
     let logs = dodona_hub::Request::new(root(), "plugins.logs", json!({"plugin": "probe"}));
     let logs = rig.hub.call(logs).await.unwrap().to_string();
-    assert!(logs.contains("gets no events for 30s"), "{logs}");
+    assert!(logs.contains("is suspended for 30s"), "{logs}");
     assert_eq!(count.load(Ordering::SeqCst), 5);
 }
 
@@ -202,7 +202,7 @@ async fn data_of_a_plugin_that_is_still_loaded_stays() {
         refused
             .hint_text()
             .unwrap()
-            .contains("delete or move that directory")
+            .contains("delete or move the directory")
     );
     assert!(data.exists());
     fs::remove_dir_all(dir).unwrap();

@@ -1,4 +1,4 @@
-//! The texts of actions, compiled, and actions made of them.
+//! Compiling the templates of actions, and rendering them.
 
 use std::ops::Range;
 
@@ -7,29 +7,30 @@ use dodona_proto::{Category, DeliverAt, Effect, Notification, Priority, Severity
 use dodona_template::{Limits, Memo, Object, Template, TemplateError};
 use serde_json::{Map, Value};
 
-use crate::engine::{Decision, Decisions};
+use crate::evaluate::{Decision, Decisions};
 use crate::format::{Action, Rule, Spot, within};
 
-/// How large a text of a rule may be, and what it may cost.
+/// Size and cost limits of a message template.
 const LIMITS: Limits = Limits::message();
 
-/// An action whose texts are compiled.
+/// An action with compiled templates.
 #[derive(Debug)]
-pub(crate) enum Prepared {
-    /// It says something.
-    Says(Manner, Template),
-    /// It keeps a value in the state.
-    Keeps { key: String, value: Pattern },
-    /// It puts an event on the bus.
-    Emits {
+pub(crate) enum CompiledAction {
+    /// `notify_self`, `log`, `deny` or `require_approval`.
+    Message(MessageKind, Template),
+    SetState {
+        key: String,
+        value: Pattern,
+    },
+    EmitEvent {
         event_type: String,
         payload: Pattern,
     },
 }
 
-/// How something is said.
+/// What an action does with its message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Manner {
+pub(crate) enum MessageKind {
     Notify {
         category: Category,
         priority: Priority,
@@ -40,7 +41,7 @@ pub(crate) enum Manner {
     RequireApproval,
 }
 
-/// A value with templates in the places of texts.
+/// A JSON value whose strings are templates.
 #[derive(Debug)]
 pub(crate) enum Pattern {
     Fixed(Value),
@@ -49,8 +50,12 @@ pub(crate) enum Pattern {
     Table(Vec<(String, Pattern)>),
 }
 
-/// Compiles the actions of a rule. Every template that is wrong is told, with its place.
-pub(super) fn prepare(rule: &Rule, text: &str, errors: &mut Reading<'_>) -> Option<Vec<Prepared>> {
+/// Compiles the actions of a rule. Reports every invalid template with its position.
+pub(super) fn prepare(
+    rule: &Rule,
+    text: &str,
+    errors: &mut Reading<'_>,
+) -> Option<Vec<CompiledAction>> {
     let mut prepared = Vec::new();
     for (action, spots) in rule.actions.iter().zip(&rule.spots.actions) {
         let spot = |key: &str| {
@@ -69,12 +74,12 @@ struct Compiler<'c, 'r, 't> {
 }
 
 impl Compiler<'_, '_, '_> {
-    fn action(&mut self, action: &Action, spot: impl Fn(&str) -> Spot) -> Option<Prepared> {
-        let (manner, message) = match action {
+    fn action(&mut self, action: &Action, spot: impl Fn(&str) -> Spot) -> Option<CompiledAction> {
+        let (kind, message) = match action {
             Action::SetState { key, value } => {
                 let value = self.value(value, &spot("value"))?;
                 let key = key.clone();
-                return Some(Prepared::Keeps { key, value });
+                return Some(CompiledAction::SetState { key, value });
             }
             Action::EmitEvent {
                 event_type,
@@ -82,7 +87,7 @@ impl Compiler<'_, '_, '_> {
             } => {
                 let payload = self.value(payload, &spot("payload"))?;
                 let event_type = event_type.clone();
-                return Some(Prepared::Emits {
+                return Some(CompiledAction::EmitEvent {
                     event_type,
                     payload,
                 });
@@ -93,19 +98,19 @@ impl Compiler<'_, '_, '_> {
                 priority,
                 deliver_at,
             } => {
-                let manner = Manner::Notify {
+                let kind = MessageKind::Notify {
                     category: *category,
                     priority: *priority,
                     deliver_at: *deliver_at,
                 };
-                (manner, message)
+                (kind, message)
             }
-            Action::Log { message, level } => (Manner::Log(*level), message),
-            Action::Deny { message } => (Manner::Deny, message),
-            Action::RequireApproval { message } => (Manner::RequireApproval, message),
+            Action::Log { message, level } => (MessageKind::Log(*level), message),
+            Action::Deny { message } => (MessageKind::Deny, message),
+            Action::RequireApproval { message } => (MessageKind::RequireApproval, message),
         };
         let template = self.text(message, &spot("message"))?;
-        Some(Prepared::Says(manner, template))
+        Some(CompiledAction::Message(kind, template))
     }
 
     fn text(&mut self, source: &str, spot: &Spot) -> Option<Template> {
@@ -146,7 +151,7 @@ impl Compiler<'_, '_, '_> {
 }
 
 impl Pattern {
-    /// A value; a text that is one `{{ expression }}` has the expression's type.
+    /// Compiles a value. A string that is a single `{{ expression }}` keeps the type of the expression.
     fn evaluate(&self, page: &dyn Object) -> Result<Value, TemplateError> {
         Ok(match self {
             Self::Fixed(value) => value.clone(),
@@ -165,9 +170,9 @@ impl Pattern {
     }
 }
 
-impl Prepared {
-    /// Renders the action's texts, and adds what it comes to. It is made where it is kept: moved
-    /// from one result into another, a decision costs more than its text.
+impl CompiledAction {
+    /// Renders the action and pushes the decision. Pushed here and not returned: moving a decision through
+    /// several results costs more than rendering it.
     pub(crate) fn render(
         &self,
         page: &dyn Object,
@@ -175,16 +180,16 @@ impl Prepared {
         decisions: &mut Decisions,
     ) -> Result<(), TemplateError> {
         let effect = match self {
-            Self::Says(manner, template) => {
+            Self::Message(kind, template) => {
                 let message = template.render_with(page, &LIMITS, memo)?;
-                manner.say(message, decisions);
+                kind.say(message, decisions);
                 return Ok(());
             }
-            Self::Keeps { key, value } => Effect::SetState {
+            Self::SetState { key, value } => Effect::SetState {
                 key: key.clone(),
                 value: value.evaluate(page)?,
             },
-            Self::Emits {
+            Self::EmitEvent {
                 event_type,
                 payload,
             } => Effect::EmitEvent {
@@ -197,7 +202,7 @@ impl Prepared {
     }
 }
 
-impl Manner {
+impl MessageKind {
     #[inline]
     fn say(self, message: String, decisions: &mut Decisions) {
         match self {
@@ -221,7 +226,7 @@ impl Manner {
 }
 
 impl From<Action> for Decision {
-    /// What an action comes to once its texts are what they are.
+    /// The decision of an action with rendered texts.
     fn from(action: Action) -> Self {
         match action {
             Action::NotifySelf {

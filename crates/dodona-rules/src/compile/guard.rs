@@ -1,34 +1,34 @@
-//! What a script asks first, as an expression.
+//! The guard of a script: its first condition, as an expression.
 //!
-//! Many scripts begin with an early exit, such as
-//! `if context.result.tool_name ~= "vault_search" then return false end`, or are one
-//! `return context.turn.token_usage > 0.8 and …`. Where that first comparison decides, the script
-//! says no, and nothing else of it would have been run. Taken out as an expression, it lets an event
-//! find such scripts as it finds other rules, without a run of each. Of a script that is nothing but
-//! such comparisons all are taken out, and it need not run at all.
+//! Many scripts start with an early exit, such as
+//! `if context.result.tool_name ~= "vault_search" then return false end`, or consist of
+//! `return context.turn.token_usage > 0.8 and …`. If that first comparison is false, the script returns false
+//! and runs nothing else. Extracted as an expression, the comparison is evaluated together with those of
+//! other rules, and the script runs only if it is true. A script that consists only of such comparisons does
+//! not run at all.
 //!
-//! This is done only where nobody can tell the difference: a number of the vocabulary against a
-//! constant number, or a text against a constant text, from the very first thing on. Whatever is not
-//! exactly of these forms has no guard, and always runs.
+//! This is done only where the result is certainly the same: a comparison of a known number with a constant
+//! number, or of a known string with a constant string, at the start of the script. A script of any other
+//! form has no guard and always runs.
 
 use dodona_expr::{Expr, Kind};
 
 use crate::context::schema;
 use crate::format::Trigger;
 
-/// Whole numbers below this are the same in both languages.
+/// Integers below this are exact in both languages.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What is known of a script without running it.
+/// What is known about a script without running it.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// What must be true for it to say anything but no.
+    /// If this is false, the script returns false.
     pub(super) expr: Expr,
-    /// Whether that is all it asks: where it is true, the script says yes.
+    /// Whether the expression is the whole script: if it is true, the script returns true.
     pub(super) is_whole: bool,
 }
 
-/// What can be told of a script, if anything.
+/// Extracts the guard of a script.
 pub(super) fn of_script(source: &str, trigger: Trigger) -> Option<Guard> {
     let mut words = Words(source);
     let (expression, is_whole) = match words.next()? {
@@ -52,7 +52,7 @@ pub(super) fn of_script(source: &str, trigger: Trigger) -> Option<Guard> {
     Some(Guard { expr, is_whole })
 }
 
-/// Comparisons with `and` between them, and nothing else up to the end.
+/// Comparisons joined by `and` up to the end of the script.
 fn terms(mut words: Words<'_>, trigger: Trigger) -> Option<Vec<String>> {
     let mut terms = Vec::new();
     loop {
@@ -96,7 +96,7 @@ fn comparison<'s>(words: &mut Words<'s>) -> Option<Comparison<'s>> {
 }
 
 impl Comparison<'_> {
-    /// The same as an expression, if it means the same there and cannot fail.
+    /// The comparison as an expression, if it means the same and cannot fail.
     fn expression(&self, trigger: Trigger) -> Option<String> {
         let schema = schema(trigger);
         let Self { path, op, right } = self;
@@ -112,8 +112,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether what follows is nothing, or an `and` whose end is the script's. An `or` might make up for
-/// what is false here, and a second value would be another result.
+/// Whether nothing follows, or an `and` to the end of the script. An `or` could make the result true, and a
+/// second return value would be a different result.
 fn ends_in_and(mut words: Words<'_>) -> Option<()> {
     match words.next() {
         None | Some(Word::Sign(";")) => return words.is_at_end(),
@@ -149,8 +149,7 @@ fn is_early_exit(words: &mut Words<'_>) -> Option<()> {
     }
 }
 
-/// What holds where a comparison does not. (For a number that is none neither holds; whoever looks
-/// for open expressions leaves those to be asked.)
+/// The negated comparison. (For NaN neither is true; such rules are always evaluated.)
 fn opposite(op: &str) -> Option<&'static str> {
     Some(match op {
         "<" => ">=",
@@ -170,19 +169,19 @@ enum Word<'s> {
     Sign(&'s str),
 }
 
-/// The words of a source, without comments. It stops, not at the end, at what it does not know for
-/// sure: long brackets, texts with escapes or with code in them, numbers of other notations.
+/// The tokens of a source, without comments. Stops early at what it does not support: long brackets,
+/// strings with escapes or interpolation, other number notations.
 #[derive(Clone, Copy)]
 struct Words<'s>(&'s str);
 
 impl<'s> Words<'s> {
-    /// Whether everything was understood.
+    /// Whether all tokens were understood.
     fn is_at_end(&mut self) -> Option<()> {
         self.skip();
         self.0.is_empty().then_some(())
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     fn skip(&mut self) {
         loop {
             self.0 = self.0.trim_start();

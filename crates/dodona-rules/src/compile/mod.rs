@@ -1,4 +1,4 @@
-//! A rule, ready to be asked: its condition checked against the trigger, its texts compiled.
+//! A rule ready for evaluation: condition type-checked against the trigger, templates compiled.
 
 mod action;
 mod guard;
@@ -12,7 +12,7 @@ use dodona_plugin::reading::{self, Reading};
 use dodona_proto::{PluginName, Surface};
 use dodona_script::Script;
 
-pub(crate) use action::Prepared;
+pub(crate) use action::CompiledAction;
 use guard::Guard;
 
 use crate::Problem;
@@ -22,44 +22,43 @@ use crate::identity::{RuleKey, STANDALONE, Scope};
 use crate::reads::Reads;
 use crate::settings::{SettingRead, SettingsOwner};
 
-/// Where a rule's text comes from.
+/// Where a rule comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// What it may say of itself.
+    /// Decides what the rule may declare, such as `core`.
     pub scope: Scope,
-    /// The file, as people know it.
+    /// The path of the file, as shown in messages.
     pub path: String,
 }
 
 /// A rule that can be evaluated many times, from many threads.
 #[derive(Debug)]
 pub struct CompiledRule {
-    // First, and so next to the counter that whoever answers with the rule has to touch.
-    pub(crate) actions: Vec<Prepared>,
-    /// As its file has it.
+    // First field, so that it shares a cache line with the reference count of the `Arc`.
+    pub(crate) actions: Vec<CompiledAction>,
+    /// The content of its file.
     pub rule: Rule,
-    /// Its name everywhere.
+    /// Plugin and id.
     pub key: RuleKey,
-    /// The same as a text.
+    /// The key as text, `plugin/id`.
     pub label: String,
-    /// Where it comes from.
+    /// Where the rule comes from.
     pub origin: Origin,
-    /// Whose state and settings it sees. A project's own rules have a state of their own, so that
-    /// they cannot change what the user's rules decide by.
+    /// The plugin whose state and settings the rule uses. A project's own rules have a separate state, so that
+    /// they cannot change the state that the user's rules read.
     pub namespace: PluginName,
-    /// Whether nobody can switch it off: `core` where that counts.
+    /// Whether the rule cannot be disabled: `core` in a trusted file.
     pub is_core: bool,
-    /// What it reads of an event that may be large or missing, when it is asked and when it acts.
+    /// The large or optional parts of an event that the condition and the actions read.
     pub reads: Reads,
-    /// The settings of the user and the project that its condition reads by name. Not known of a
-    /// script.
+    /// The settings of user and project that the condition reads. Unknown for a script.
     pub settings_read: Vec<SettingRead>,
     pub(crate) condition: CompiledCondition,
-    /// What is known of its script without running it.
+    /// The guard of its script.
     guard: Option<Guard>,
 }
 
-/// A condition, compiled.
+/// A compiled condition.
 #[derive(Debug)]
 pub enum CompiledCondition {
     /// An expression.
@@ -68,12 +67,11 @@ pub enum CompiledCondition {
     Script(Arc<Script>),
 }
 
-/// Finds the source of a script by the path that a rule names.
+/// Returns the source of a script by the path used in the rule.
 pub type ScriptSource<'s> = dyn Fn(&str) -> Result<String, String> + 's;
 
 impl CompiledRule {
-    /// Compiles a rule that was read from `text`. Without a result there is at least one error
-    /// among the problems.
+    /// Compiles a rule that was parsed from `text`. If there is no result, the problems contain an error.
     pub fn compile(
         rule: Rule,
         text: &str,
@@ -129,7 +127,7 @@ impl CompiledRule {
                 width: spot.span.len(),
                 text: spot.text.clone(),
             }),
-            message: format!("the file is named `{file}`, and its rule has the id `{id}`"),
+            message: format!("the file is named `{file}`, but the id of its rule is `{id}`"),
             hint: Some(format!("rename the file to `{expected}`")),
         }))
     }
@@ -150,26 +148,25 @@ impl CompiledRule {
         }
     }
 
-    /// The expression without which the rule does not fire: its condition, or what its script asks
-    /// first. A script may have none.
+    /// An expression that must be true for the rule to fire: its condition, or the guard of its script. A script
+    /// may have none.
     pub(crate) fn asked_first(&self) -> Option<&Expr> {
         let guard = self.guard.as_ref().map(|guard| &guard.expr);
         self.expression().or(guard)
     }
 
-    /// Whether that expression is all that its script asks.
+    /// Whether that expression is equivalent to the whole script.
     pub(crate) fn is_told_by_expression(&self) -> bool {
         self.guard.as_ref().is_some_and(|guard| guard.is_whole)
     }
 
-    /// Whether the rule is evaluated for a call of a tool outside of a query. Rules that may refuse a
-    /// call are; others only for the surfaces that they name.
+    /// Whether the rule is evaluated for a tool call outside a query. Rules that may deny a call always are;
+    /// others only for the surfaces in `surfaces`.
     pub(crate) fn covers_outside(&self, surface: Surface) -> bool {
         self.may_refuse() || self.rule.surfaces.contains(&surface)
     }
 
-    /// Whether the rule may deny a call or ask a person: by its actions, or by what its script
-    /// returns.
+    /// Whether the rule may return `deny` or `require_approval`, by its actions or from its script.
     pub(crate) fn may_refuse(&self) -> bool {
         self.rule.trigger == Trigger::OnToolCall
             && (OnError::default_for(&self.rule.actions) == OnError::Closed
@@ -194,7 +191,7 @@ pub(crate) fn project_rules() -> PluginName {
     PluginName::new(PROJECT_RULES).expect("`project-rules` is a valid plugin name")
 }
 
-/// Whose the rule is, and whether its `core` counts. What does not count is said.
+/// The plugin of a rule, and whether its `core` applies. Warns about declarations that do not apply.
 fn standing(rule: &Rule, scope: &Scope, warnings: &mut Reading<'_>) -> (PluginName, bool) {
     let own = match scope {
         Scope::Plugin(name) => name.clone(),
@@ -206,20 +203,20 @@ fn standing(rule: &Rule, scope: &Scope, warnings: &mut Reading<'_>) -> (PluginNa
             plugin = named.clone();
         } else {
             let message = format!(
-                "`plugin_id` counts in bundled rules and in your own; here the rule belongs to `{own}`"
+                "`plugin_id` is only allowed in bundled rules and your own; this rule belongs to `{own}`"
             );
             warnings.fault(rule.spots.plugin_id.span.clone(), message);
         }
     }
     if rule.core && !scope.is_trusted() {
-        let message = "`core` counts in bundled rules and in your own; here it does not";
+        let message = "`core` is only allowed in bundled rules and your own; it is ignored here";
         warnings.fault(rule.spots.core.span.clone(), message);
     }
     (plugin, rule.core && scope.is_trusted())
 }
 
-/// A condition, and what is known of it.
-struct Asked {
+/// A compiled condition and what it reads.
+struct CheckedCondition {
     condition: CompiledCondition,
     reads: Reads,
     settings_read: Vec<SettingRead>,
@@ -232,7 +229,7 @@ fn condition(
     scripts: &ScriptSource<'_>,
     errors: &mut Reading<'_>,
     warnings: &mut Reading<'_>,
-) -> Option<Asked> {
+) -> Option<CheckedCondition> {
     let spot = &rule.spots.condition;
     match &rule.condition {
         Condition::Expression(source) => {
@@ -259,7 +256,7 @@ fn condition(
                 Some(SettingRead::new(warnings, owner, key, span))
             };
             let settings_read = expr.keys().into_iter().filter_map(setting).collect();
-            Some(Asked {
+            Some(CheckedCondition {
                 condition: CompiledCondition::Expression(expr),
                 reads,
                 settings_read,
@@ -270,7 +267,7 @@ fn condition(
             let compiled = scripts(path).and_then(|source| {
                 let script = Script::compile(&source, path);
                 let script = script.map_err(|error| format!("`{path}`: {error}"))?;
-                Ok(Asked {
+                Ok(CheckedCondition {
                     condition: CompiledCondition::Script(Arc::new(script)),
                     reads: Reads::of_source(&source),
                     settings_read: Vec::new(),

@@ -19,7 +19,7 @@ pub struct Facts {
     pub turn: Turn,
     /// What happened before.
     pub history: History,
-    /// Whose query it is.
+    /// EventOwner query it is.
     pub user: Party,
     /// What it is about.
     pub project: Party,

@@ -8,7 +8,7 @@ mod expression;
 mod facts;
 mod functions;
 mod json;
-mod live;
+mod occurrence;
 mod record;
 mod script;
 mod state;
@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value};
 
 pub use facts::{CallFacts, Data, EventFacts, Facts, History, Party, ResultFacts, Turn};
-pub use live::Occurrence;
+pub use occurrence::Occurrence;
 pub(crate) use script::host;
 pub(crate) use template::Page;
 

@@ -1,18 +1,15 @@
-//! Asking rules.
+//! The rule engine: evaluates the rules of a trigger when a hook point fires.
 //!
-//! [`evaluate`] asks one rule about one context and touches nothing: the live engine, the tests of
-//! a rule and a backtest all come by here.
+//! Start reading at [`RuleEngine::evaluate`]. [`RuleStore`] holds the current rules and follows changes of
+//! their files.
 
-mod decisions;
-mod evaluate;
-mod limiter;
-mod outcome;
-mod places;
-mod round;
+mod combined_decisions;
+mod engine_handle;
+mod hooks;
+mod rule_engine;
+mod rule_store;
 
-pub use decisions::Decisions;
-pub use evaluate::{act, evaluate, matches};
-pub use limiter::Limiter;
-pub(crate) use limiter::PastFiring;
-pub use outcome::{Decision, EvalError, Matched, Outcome, Stage, Suppressed};
-pub use round::{Answer, Round};
+pub(crate) use engine_handle::EngineHandle;
+pub(crate) use hooks::hooks;
+pub(crate) use rule_engine::{DECISIONS_EVENT, EventOwner, RuleEngine};
+pub(crate) use rule_store::RuleStore;

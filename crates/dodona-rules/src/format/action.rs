@@ -1,4 +1,4 @@
-//! What a rule does.
+//! The actions of a rule.
 
 use dodona_proto::{Category, DeliverAt, Priority, Severity};
 use schemars::JsonSchema;
@@ -7,25 +7,25 @@ use serde_json::Value;
 
 use super::trigger::Trigger;
 
-/// What `log` says where the rule does not.
+/// Default message of `log`.
 const TRIGGERED: &str = "Rule triggered";
 
-/// One action. In a file its texts are templates; from a script they are what they are.
+/// One action. In a file its strings are templates; from a script they are plain text.
 #[doc(alias = "RuleAction")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// Tells the agent something, at one of its injection points.
+    /// Sends a message to the agent, at one of its injection points.
     NotifySelf {
         /// The text.
         message: String,
-        /// What sort of thing it is.
+        /// Category of the message.
         #[serde(default)]
         category: Category,
-        /// Which goes first where there is not room for all.
+        /// Higher priorities are delivered first if there is not enough room.
         #[serde(default)]
         priority: Priority,
-        /// When it is told.
+        /// When the message is delivered.
         #[serde(default)]
         deliver_at: DeliverAt,
     },
@@ -34,34 +34,34 @@ pub enum Action {
         /// The line.
         #[serde(default = "triggered")]
         message: String,
-        /// How much it matters.
+        /// Log level.
         #[serde(default)]
         level: Severity,
     },
-    /// Keeps a value in the state of the rule's plugin, for this user and project.
+    /// Stores a value in the state of the rule's plugin, for this user and project.
     SetState {
         /// Its name.
         key: String,
-        /// Any value. A text that is one `{{ expression }}` keeps the type of the expression.
+        /// Any value. A string that is a single `{{ expression }}` keeps the type of the expression.
         #[serde(default)]
         value: Value,
     },
-    /// Puts an event on the bus.
+    /// Publishes an event.
     EmitEvent {
-        /// What happened; begins with `custom.`.
+        /// The type of the event, starting with `custom.`.
         event_type: String,
-        /// Particulars: a table, or nothing.
+        /// The payload: a table, or absent.
         #[serde(default)]
         payload: Value,
     },
-    /// Keeps the tool from running. At `on_tool_call` only.
+    /// Denies the tool call. Only for `on_tool_call`.
     Deny {
-        /// Why, for whoever called it: a model reads it as the tool's result.
+        /// The reason. The model reads it as the result of the tool.
         message: String,
     },
-    /// Has a person agree first. At `on_tool_call` only.
+    /// Requires a person's approval. Only for `on_tool_call`.
     RequireApproval {
-        /// To what.
+        /// The question shown to the person.
         message: String,
     },
 }
@@ -75,22 +75,22 @@ pub(super) fn triggered() -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {
-    /// Tells the agent something.
+    /// Sends a message to the agent.
     NotifySelf,
-    /// Writes a line to the log.
+    /// Writes a log line.
     Log,
-    /// Keeps a value.
+    /// Stores a value in the state.
     SetState,
-    /// Puts an event on the bus.
+    /// Publishes an event.
     EmitEvent,
-    /// Keeps a tool from running.
+    /// Denies a tool call.
     Deny,
-    /// Has a person agree first.
+    /// Requires approval.
     RequireApproval,
 }
 
 impl ActionKind {
-    /// Every type by its name.
+    /// All types with their names.
     pub const ALL: [(&'static str, Self); 6] = [
         ("notify_self", Self::NotifySelf),
         ("log", Self::Log),
@@ -100,18 +100,18 @@ impl ActionKind {
         ("require_approval", Self::RequireApproval),
     ];
 
-    /// Its name, as files have it.
+    /// The name used in rule files.
     pub fn as_str(self) -> &'static str {
         let found = Self::ALL.iter().find(|(_, kind)| *kind == self);
         found.map_or("", |(name, _)| name)
     }
 
-    /// Whether it decides over a call, and so belongs to `on_tool_call` alone.
+    /// Whether it is a verdict about a call, and therefore allowed only for `on_tool_call`.
     pub fn is_gate(self) -> bool {
         matches!(self, Self::Deny | Self::RequireApproval)
     }
 
-    /// The keys that it has.
+    /// The keys it accepts.
     pub(super) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::NotifySelf => &["type", "message", "category", "priority", "deliver_at"],
@@ -123,10 +123,10 @@ impl ActionKind {
     }
 }
 
-/// The longest key of a state, in bytes: as long as the hub keeps.
+/// Maximum length of a state key in bytes, the same as in the hub.
 const KEY_BYTES: usize = 256;
 
-/// What the types of events begin with that rules make up.
+/// Prefix of the types of events that rules publish.
 const CUSTOM: &str = "custom.";
 
 impl Action {
@@ -142,29 +142,29 @@ impl Action {
         }
     }
 
-    /// The action that a script returned, if it is one for this trigger.
+    /// Parses an action that a script returned.
     ///
     /// # Errors
     ///
-    /// With what is wrong with it.
+    /// If it is not a valid action for the trigger.
     pub fn from_script(table: Value, trigger: Trigger) -> Result<Self, String> {
         let action: Self = serde_json::from_value(table)
-            .map_err(|error| format!("the script returned what is no action: {error}"))?;
+            .map_err(|error| format!("the script returned an invalid action: {error}"))?;
         match action.fault(trigger) {
             Some(why) => Err(format!(
-                "the script returned an action that does not fit: {why}"
+                "the script returned an action that is not allowed: {why}"
             )),
             None => Ok(action),
         }
     }
 
-    /// Why it cannot be done at a trigger, beyond its fields' types.
+    /// Returns why the action is invalid for a trigger.
     pub(super) fn fault(&self, trigger: Trigger) -> Option<String> {
         let kind = self.kind();
         if kind.is_gate() && trigger != Trigger::OnToolCall {
             let kind = kind.as_str();
             return Some(format!(
-                "`{kind}` is for `on_tool_call`, not for `{trigger}`"
+                "`{kind}` is only allowed for `on_tool_call`, not for `{trigger}`"
             ));
         }
         match self {
@@ -172,7 +172,7 @@ impl Action {
                 Some(format!("`key` has 1 to {KEY_BYTES} bytes"))
             }
             Self::EmitEvent { event_type, .. } if !is_custom(event_type) => Some(format!(
-                "`event_type` begins with `{CUSTOM}` and goes on with words of a-z, 0-9, `_` and `-` between dots"
+                "`event_type` must start with `{CUSTOM}`, followed by words of a-z, 0-9, `_` and `-` separated by dots"
             )),
             Self::EmitEvent { payload, .. } if !(payload.is_object() || payload.is_null()) => {
                 Some("`payload` must be a table".to_owned())
@@ -227,11 +227,11 @@ mod tests {
             (json!({"type": "set_state", "key": " "}), "1 to 256 bytes"),
             (
                 json!({"type": "emit_event", "event_type": "tool.call"}),
-                "begins with `custom.`",
+                "must start with `custom.`",
             ),
             (
                 json!({"type": "emit_event", "event_type": "custom."}),
-                "begins with `custom.`",
+                "must start with `custom.`",
             ),
             (
                 json!({"type": "emit_event", "event_type": "custom.x", "payload": [1]}),

@@ -30,11 +30,14 @@ pub(super) fn read<'t>(
         (Some(one), None) => vec![one],
         (None, Some(many)) => match many.get_ref().as_array() {
             Some(list) if list.is_empty() => {
-                reading.fault(many.span(), "`actions` is empty: a rule does something");
+                reading.fault(
+                    many.span(),
+                    "`actions` is empty; a rule needs at least one action",
+                );
                 return Vec::new();
             }
             Some(list) if list.len() > MOST => {
-                let message = format!("a rule has at most {MOST} actions, not {}", list.len());
+                let message = format!("a rule can have at most {MOST} actions, not {}", list.len());
                 reading.fault(many.span(), message);
                 return Vec::new();
             }
@@ -45,13 +48,13 @@ pub(super) fn read<'t>(
             }
         },
         (Some(_), Some(second)) => {
-            let message = "a rule has an `[action]` or several `[[actions]]`, not both";
+            let message = "use either `[action]` or `[[actions]]`, not both";
             reading.fault_with(second.span(), message, "write each as `[[actions]]`");
             return Vec::new();
         }
         (None, None) => {
             let hint = "add `[action]` with a `type`";
-            reading.fault_with(0..0, "there is no table `[action]`", hint);
+            reading.fault_with(0..0, "missing table `[action]`", hint);
             return Vec::new();
         }
     };
@@ -141,7 +144,7 @@ fn kind(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<ActionKind> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there is {}", names.join(", ")),
     };
-    reading.fault_with(found.span(), format!("there is no action `{name}`"), hint);
+    reading.fault_with(found.span(), format!("unknown action `{name}`"), hint);
     None
 }
 

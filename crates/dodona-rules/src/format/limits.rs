@@ -1,4 +1,4 @@
-//! How often a rule may fire, and what its failure means.
+//! Limits of a rule: cooldown, `once_per`, `on_error`.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,64 +8,64 @@ use serde::{Serialize, Serializer};
 
 use super::action::{Action, ActionKind};
 
-/// The longest cooldown.
+/// Maximum cooldown.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The most turns of a cooldown.
+/// Maximum cooldown in turns.
 const MOST_TURNS: u64 = 100_000;
 
 /// `[limits]` of a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// How long it stays silent after it fired.
+    /// Minimum time or turns between two firings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Cooldown>,
-    /// In what it fires once.
+    /// The rule fires at most once per query or session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub once_per: Option<OncePer>,
-    /// What its failure means for a call.
+    /// What happens to a call if the evaluation fails.
     pub on_error: OnError,
 }
 
 impl Limits {
-    /// Whether what the rule did before may keep it from acting.
-    pub(crate) fn keep_from_acting(&self) -> bool {
+    /// Whether an earlier firing can suppress the rule.
+    pub(crate) fn can_suppress(&self) -> bool {
         self.cooldown.is_some() || self.once_per.is_some()
     }
 }
 
-/// How long a rule stays silent.
+/// Minimum distance between two firings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cooldown {
-    /// For so many turns of the conversation.
+    /// Number of turns of the conversation.
     Turns(u64),
-    /// For so long.
+    /// A duration.
     Time(Duration),
 }
 
-/// In what a rule fires once.
+/// The unit in which a rule fires at most once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OncePer {
-    /// One question and all its turns.
+    /// One query with all its turns.
     Query,
-    /// A conversation from when something is said until it rests.
+    /// A session of a conversation: from the first message until it is idle.
     Session,
 }
 
-/// What the failure of a gate means for the call.
+/// What happens to a call if the evaluation of the rule fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// It goes on.
+    /// The call continues.
     #[default]
     Open,
-    /// It is denied.
+    /// The call is denied.
     Closed,
 }
 
 impl OnError {
-    /// `closed` for a rule that refuses calls or asks a person, `open` for any other.
+    /// `closed` for a rule with `deny` or `require_approval`, `open` for all others.
     pub fn default_for(actions: &[Action]) -> Self {
         let is_gate = |action: &Action| {
             matches!(
@@ -73,23 +73,24 @@ impl OnError {
                 ActionKind::Deny | ActionKind::RequireApproval
             )
         };
-        match actions.iter().any(is_gate) {
-            true => Self::Closed,
-            false => Self::Open,
+        if actions.iter().any(is_gate) {
+            Self::Closed
+        } else {
+            Self::Open
         }
     }
 }
 
 impl Cooldown {
-    /// Reads `5 turns`, `10m`, `90 s`, `2h` or `1d`.
+    /// Parses `5 turns`, `10m`, `90 s`, `2h` or `1d`.
     ///
     /// # Errors
     ///
-    /// With what would have been right.
+    /// With the expected format.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is no cooldown; write `5 turns`, or a time like `90s`, `10m`, `2h`, `1d`"
+                "invalid cooldown `{text}`; use `5 turns` or a duration such as `90s`, `10m`, `2h`, `1d`"
             )
         };
         let digits = text.find(|c: char| !c.is_ascii_digit());
@@ -105,17 +106,17 @@ impl Cooldown {
         };
         let time = Duration::from_secs(number.saturating_mul(seconds));
         match time {
-            Duration::ZERO => Err("a cooldown is at least a second".to_owned()),
-            time if time > LONGEST => Err("a cooldown is at most 365 days".to_owned()),
+            Duration::ZERO => Err("a cooldown must be at least one second".to_owned()),
+            time if time > LONGEST => Err("a cooldown must be at most 365 days".to_owned()),
             time => Ok(Self::Time(time)),
         }
     }
 
     fn turns(number: u64) -> Result<Self, String> {
         match number {
-            0 => Err("a cooldown is at least one turn".to_owned()),
+            0 => Err("a cooldown must be at least one turn".to_owned()),
             1..=MOST_TURNS => Ok(Self::Turns(number)),
-            _ => Err(format!("a cooldown is at most {MOST_TURNS} turns")),
+            _ => Err(format!("a cooldown must be at most {MOST_TURNS} turns")),
         }
     }
 }
@@ -159,14 +160,14 @@ mod tests {
     #[test]
     fn what_is_no_cooldown_says_what_is() {
         for (text, why) in [
-            ("", "write `5 turns`"),
-            ("soon", "write `5 turns`"),
-            ("5", "write `5 turns`"),
-            ("-5m", "write `5 turns`"),
-            ("5 weeks", "write `5 turns`"),
-            ("99999999999999999999 turns", "write `5 turns`"),
+            ("", "use `5 turns`"),
+            ("soon", "use `5 turns`"),
+            ("5", "use `5 turns`"),
+            ("-5m", "use `5 turns`"),
+            ("5 weeks", "use `5 turns`"),
+            ("99999999999999999999 turns", "use `5 turns`"),
             ("0 turns", "at least one turn"),
-            ("0s", "at least a second"),
+            ("0s", "at least one second"),
             ("100001 turns", "at most 100000 turns"),
             ("366d", "at most 365 days"),
         ] {

@@ -1,7 +1,7 @@
-//! A rule as its file has it: read, validated, every part with its place.
+//! Parsing and validating a rule file. Every part has its position.
 //!
-//! [`parse`] turns a text into a [`Rule`] and tells everything that is wrong at once. What a
-//! condition or a message says is looked at by [`compile`](crate::CompiledRule::compile).
+//! [`parse`] turns a text into a [`Rule`] and reports all problems at once. Conditions and templates are
+//! checked by [`compile`](crate::CompiledRule::compile).
 
 mod action;
 mod actions;

@@ -1,4 +1,4 @@
-//! Reading a rule's file. Every fault is told, with its place.
+//! Parsing a rule file. Reports every problem with its position.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use super::test::{Expect, RuleTest};
 use super::trigger::Trigger;
 use crate::Problem;
 
-/// A value with its place.
+/// A value with its position.
 pub(super) type Found<'v, 't> = &'v Spanned<DeValue<'t>>;
 
 const SECTIONS: &[&str] = &["rule", "condition", "action", "actions", "limits", "tests"];
@@ -35,7 +35,7 @@ const HEAD: &[&str] = &[
     "surfaces",
 ];
 
-/// Where calls come from.
+/// The surfaces a rule may name.
 const SURFACES: &[(&str, Surface)] = &[
     ("cli", Surface::Cli),
     ("rpc", Surface::Rpc),
@@ -44,8 +44,7 @@ const SURFACES: &[(&str, Surface)] = &[
     ("internal", Surface::Internal),
 ];
 
-/// Reads a rule; `path` is where the text comes from. Without a rule there is at least one error
-/// among the problems.
+/// Parses a rule; `path` is shown in problems. If there is no rule, the problems contain an error.
 pub fn parse(path: &str, text: &str) -> (Option<Rule>, Vec<Problem>) {
     let mut reading = Reading::new(path, text);
     let rule = reading.parse().and_then(|whole| rule(&mut reading, &whole));
@@ -58,7 +57,7 @@ pub fn parse(path: &str, text: &str) -> (Option<Rule>, Vec<Problem>) {
 fn rule<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>) -> Option<Rule> {
     strangers(reading, whole, SECTIONS);
     let mut spots = Spots::default();
-    // Each section is read whatever is wrong with the others, so that all of it is told.
+    // Each section is parsed even if another has errors, so that all problems are reported at once.
     let head = head(reading, whole, &mut spots);
     let condition = condition(reading, whole, &mut spots);
     let trigger = head.as_ref().map(|head| head.trigger);
@@ -68,8 +67,7 @@ fn rule<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>) -> Option<Rule> {
     let head = head?;
     if let Some(span) = head.surfaces_span.clone() {
         if !head.trigger.is_of_tools() {
-            let message =
-                "`surfaces` is for `on_tool_call`, `on_tool_complete` and `on_tool_failure`";
+            let message = "`surfaces` is only allowed for `on_tool_call`, `on_tool_complete` and `on_tool_failure`";
             reading.fault(span, message);
         } else if OnError::default_for(&actions) == OnError::Closed {
             let message = "`deny` and `require_approval` apply to calls from every surface";
@@ -95,7 +93,7 @@ fn rule<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>) -> Option<Rule> {
     })
 }
 
-/// What `[rule]` says.
+/// The table `[rule]`.
 struct Head {
     id: String,
     name: String,
@@ -129,8 +127,8 @@ fn head<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, spots: &mut Spots) -
         reading.boolean("core", found)
     });
     if let (Some(true), Some(false)) = (core, enabled) {
-        let message = "a core rule is always enabled: `enabled = false` does not go with it";
-        reading.fault_with(spots.core.span.clone(), message, "drop one of the two");
+        let message = "a core rule is always enabled; `enabled = false` is not allowed";
+        reading.fault_with(spots.core.span.clone(), message, "remove one of the two");
     }
     let plugin_id = part(table, "plugin_id").and_then(|found| {
         spots.plugin_id = spot(reading, found.span());
@@ -169,12 +167,13 @@ fn id(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<String> {
     let id = reading.text("id", found)?;
     let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !id.chars().all(kebab) {
-        let message = "`id` is kebab-case: only a-z, 0-9 and `-`";
+        let message = "invalid `id`: only a-z, 0-9 and `-` are allowed";
         let better: String = id.to_lowercase().replace([' ', '_', '.'], "-");
         let better: String = better.chars().filter(|c| kebab(*c)).collect();
-        match better.is_empty() {
-            true => reading.fault(found.span(), message),
-            false => reading.fault_with(found.span(), message, format!("such as `{better}`")),
+        if better.is_empty() {
+            reading.fault(found.span(), message)
+        } else {
+            reading.fault_with(found.span(), message, format!("such as `{better}`"))
         }
         return None;
     }
@@ -195,7 +194,7 @@ fn trigger(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<Trigger> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there is {}", RULE_TRIGGERS.join(", ")),
     };
-    reading.fault_with(found.span(), format!("there is no trigger `{name}`"), hint);
+    reading.fault_with(found.span(), format!("unknown trigger `{name}`"), hint);
     None
 }
 
@@ -204,8 +203,8 @@ fn version(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<Version> {
     let version = Version::parse(&text);
     version
         .map_err(|error| {
-            let message = format!("`version` is not a semantic one: {error}");
-            reading.fault_with(found.span(), message, "write it like `1.0.0`");
+            let message = format!("invalid semantic version: {error}");
+            reading.fault_with(found.span(), message, "use a version such as `1.0.0`");
         })
         .ok()
 }
@@ -253,12 +252,12 @@ fn condition<'t>(
             Some(Condition::Script(text))
         }
         (Some(_), Some(second)) => {
-            let message = "`[condition]` has an `expression` or a `script`, not both";
-            reading.fault_with(second.span(), message, "drop one of the two");
+            let message = "use either `expression` or `script` in `[condition]`, not both";
+            reading.fault_with(second.span(), message, "remove one of the two");
             None
         }
         (None, None) => {
-            let message = "`[condition]` has neither an `expression` nor a `script`";
+            let message = "`[condition]` needs an `expression` or a `script`";
             let hint = "`expression = \"True\"` always holds";
             reading.fault_with(span, message, hint);
             None
@@ -300,7 +299,7 @@ fn limits<'t>(
         let said = word(reading, "on_error", found, &known);
         limits.on_error = said.unwrap_or(on_error);
         if trigger.is_some_and(|trigger| trigger != Trigger::OnToolCall) {
-            let message = "`on_error` says what becomes of a call, and is for `on_tool_call` only";
+            let message = "`on_error` is only allowed for `on_tool_call`";
             reading.fault(found.span(), message);
         }
     }
@@ -330,7 +329,7 @@ fn test<'t>(reading: &mut Reading<'t>, found: Found<'_, 't>, number: usize) -> O
     let expect = match part(table, "expect") {
         Some(found) => expect(reading, found),
         None => {
-            let message = "a test says what it expects: `expect = { fired = true }`";
+            let message = "a test needs an expectation, such as `expect = { fired = true }`";
             reading.fault(found.span(), message);
             None
         }
@@ -359,7 +358,7 @@ fn expect<'t>(reading: &mut Reading<'t>, found: Found<'_, 't>) -> Option<Expect>
     let state = part(table, "state").and_then(|found| object(reading, "state", found));
     let fired = fired?;
     if !fired && (message.is_some() || event.is_some() || state.is_some()) {
-        let message = "a rule that does not fire has no message to expect, no event and no state";
+        let message = "with `fired = false` no message, event or state can be expected";
         reading.fault(found.span(), message);
     }
     Some(Expect {
@@ -370,7 +369,7 @@ fn expect<'t>(reading: &mut Reading<'t>, found: Found<'_, 't>) -> Option<Expect>
     })
 }
 
-/// A table that must be there.
+/// A required table.
 fn section<'v, 't>(
     reading: &mut Reading<'t>,
     whole: &'v DeTable<'t>,
@@ -379,13 +378,13 @@ fn section<'v, 't>(
     match part(whole, key) {
         Some(found) => Some((reading.table(key, found)?, found.span())),
         None => {
-            reading.fault(0..0, format!("there is no table `[{key}]`"));
+            reading.fault(0..0, format!("missing table `[{key}]`"));
             None
         }
     }
 }
 
-/// A key that must be there.
+/// A required key.
 pub(super) fn needed<'v, 't>(
     reading: &mut Reading<'t>,
     table: &'v DeTable<'t>,
@@ -407,7 +406,7 @@ pub(super) fn part<'v, 't>(table: &'v DeTable<'t>, key: &str) -> Option<Found<'v
     found.map(|(_, value)| value)
 }
 
-/// Tells of keys that mean nothing.
+/// Reports unknown keys.
 pub(super) fn strangers<'t>(reading: &mut Reading<'t>, table: &DeTable<'t>, known: &[&str]) {
     for (key, _) in table.iter() {
         if !known.contains(&&**key.get_ref()) {
@@ -416,7 +415,7 @@ pub(super) fn strangers<'t>(reading: &mut Reading<'t>, table: &DeTable<'t>, know
     }
 }
 
-/// One of a few words.
+/// One of a list of words.
 pub(super) fn word<T: Copy>(
     reading: &mut Reading<'_>,
     key: &str,
@@ -436,7 +435,7 @@ pub(super) fn word<T: Copy>(
     None
 }
 
-/// One of a few words that a type knows.
+/// One of the names of a type.
 pub(super) fn known_word<T: DeserializeOwned + Copy>(
     reading: &mut Reading<'_>,
     key: &str,
@@ -449,7 +448,7 @@ pub(super) fn known_word<T: DeserializeOwned + Copy>(
     word(reading, key, found, &known)
 }
 
-/// A text that may be empty.
+/// An optional string.
 fn plain(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<String> {
     let text = found.get_ref().as_str().map(str::to_owned);
     if text.is_none() {
@@ -470,7 +469,7 @@ fn object<'t>(
         .ok()
 }
 
-/// Where something stands.
+/// The position of a value.
 pub(super) fn spot(reading: &Reading<'_>, span: Range<usize>) -> Spot {
     let place = reading.place(span.clone());
     Spot {
@@ -481,8 +480,7 @@ pub(super) fn spot(reading: &Reading<'_>, span: Range<usize>) -> Spot {
     }
 }
 
-/// The place in the file of a place in a text of it, where the text stands there as it is; of the
-/// whole value where it is written with escapes.
+/// Maps a position inside a string to the file. For a string with escapes, returns the whole value.
 pub(crate) fn within(file: &str, spot: &Spot, text: &str, inner: Range<usize>) -> Range<usize> {
     let raw = file.get(spot.span.clone());
     match raw.and_then(|raw| raw.find(text)) {

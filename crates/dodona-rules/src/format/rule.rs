@@ -11,60 +11,60 @@ use super::limits::Limits;
 use super::test::RuleTest;
 use super::trigger::Trigger;
 
-/// The longest id, in bytes.
+/// Maximum length of an id in bytes.
 pub const ID_LENGTH: usize = 128;
 
-/// A rule as its file has it.
+/// The content of a rule file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rule {
     /// Kebab-case, unique within its plugin.
     pub id: String,
-    /// For people; the id where the file has none.
+    /// Display name. Default: the id.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the rule.
     pub description: String,
-    /// Semantic.
+    /// Semantic version.
     pub version: Version,
-    /// When it is asked.
+    /// The trigger of the rule.
     pub trigger: Trigger,
-    /// From 1 to 1000; higher is asked earlier.
+    /// From 1 to 1000. Rules with a higher priority are evaluated first.
     pub priority: u16,
-    /// Whether it is asked at all.
+    /// Default true. When false, the rule is loaded and validated but never evaluated.
     pub enabled: bool,
-    /// Whether nobody can switch it off. Counts in bundled rules and the user's.
+    /// The rule cannot be disabled. Applies to bundled rules and the user's rules.
     pub core: bool,
-    /// Whose it is, where the file says.
+    /// The plugin that the rule belongs to, if the file names one.
     pub plugin_id: Option<PluginName>,
-    /// From which surfaces it also covers calls of tools that are made outside of a query.
+    /// Surfaces whose tool calls outside queries the rule covers too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub surfaces: Vec<Surface>,
-    /// When it fires.
+    /// The condition.
     pub condition: Condition,
-    /// What it does then, in this order; at least one.
+    /// The actions in order; at least one.
     pub actions: Vec<Action>,
-    /// How often it may fire, and what its failure means.
+    /// Cooldown, `once_per` and `on_error`.
     pub limits: Limits,
-    /// What it promises of itself.
+    /// The tests of the rule.
     pub tests: Vec<RuleTest>,
-    /// Where its parts stand.
+    /// Positions of its parts.
     #[serde(skip)]
     pub spots: Spots,
 }
 
-/// When a rule fires.
+/// The condition of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// A Python expression.
     Expression(String),
-    /// A Luau script: its path, relative to the rule's file.
+    /// A Luau script: path relative to the rule file.
     Script(String),
 }
 
-/// A place in a rule's file.
+/// A position in a rule file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spot {
-    /// The bytes.
+    /// Byte range.
     pub span: Range<usize>,
     /// The line, from 1.
     pub line: usize,
@@ -74,7 +74,7 @@ pub struct Spot {
     pub text: String,
 }
 
-/// Where the parts of a rule stand.
+/// Positions of the parts of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spots {
     /// `id`.
@@ -85,6 +85,6 @@ pub struct Spots {
     pub plugin_id: Spot,
     /// The value of `expression` or `script`.
     pub condition: Spot,
-    /// Each action's texts by key, as templates are told of.
+    /// Positions of the templates of each action, by key.
     pub actions: Vec<Vec<(String, Spot)>>,
 }

@@ -1,39 +1,39 @@
-//! What a rule promises of itself: `[[tests]]`.
+//! The tests of a rule: `[[tests]]`.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::rule::Spot;
 
-/// One test: a context, and what the rule makes of it.
+/// One test: a context and the expected result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleTest {
-    /// What it shows.
+    /// Name of the test.
     pub name: String,
-    /// What is under `context.`; the rest has its default.
+    /// Values under `context.`; others have their default.
     pub context: Map<String, Value>,
     /// Settings of the rule's plugin that differ from their defaults.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
-    /// What should come of it.
+    /// The expected result.
     pub expect: Expect,
-    /// Where it stands.
+    /// Position in the file.
     #[serde(skip)]
     pub at: Spot,
 }
 
-/// What should come of a test.
+/// The expected result of a test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Expect {
-    /// Whether the rule fires.
+    /// Whether the rule must fire.
     pub fired: bool,
-    /// What one of its messages contains.
+    /// Text that one of its messages must contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The type of an event that it emits.
+    /// Type of an event that it must emit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
-    /// What it sets, by key.
+    /// State that it must set, by key.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub state: Map<String, Value>,
 }

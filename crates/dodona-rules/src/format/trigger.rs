@@ -1,4 +1,4 @@
-//! When a rule is asked.
+//! Triggers of rules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use dodona_proto::RULE_TRIGGERS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The moment at which a rule is asked.
+/// When a rule is evaluated.
 #[doc(alias = "HookPoint")]
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -15,24 +15,24 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum Trigger {
-    /// A question has come.
+    /// A query has started.
     OnQueryStart,
     /// Before each request to a model.
     OnTurnStart,
-    /// After a request and the tools it asked for.
+    /// After a request and the tool calls in its response.
     OnTurnEnd,
     /// Before a tool runs.
     OnToolCall,
-    /// After a tool gave a result.
+    /// After a tool succeeded.
     OnToolComplete,
-    /// After a tool failed, ran out of time, was denied or cancelled.
+    /// After a tool failed, timed out, was denied or cancelled.
     OnToolFailure,
-    /// A session is over.
+    /// A session has ended.
     OnSessionEnd,
 }
 
 impl Trigger {
-    /// Whether it is about a call of a tool.
+    /// Whether the trigger is about a tool call.
     pub fn is_of_tools(self) -> bool {
         matches!(
             self,
@@ -51,12 +51,12 @@ impl Trigger {
         Self::OnSessionEnd,
     ];
 
-    /// Its name, as files have it.
+    /// The name used in rule files.
     pub fn as_str(self) -> &'static str {
         RULE_TRIGGERS[self.index()]
     }
 
-    /// The type of the event that goes with it.
+    /// The type of the corresponding event.
     pub fn event_type(self) -> &'static str {
         match self {
             Self::OnQueryStart => "query.start",
@@ -69,13 +69,13 @@ impl Trigger {
         }
     }
 
-    /// The trigger that goes with a type of event.
+    /// The trigger of an event type.
     pub fn of_event(kind: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|trigger| trigger.event_type() == kind)
     }
 
-    /// Its place among all.
+    /// Index in `Trigger::ALL`.
     pub(crate) fn index(self) -> usize {
         self as usize
     }
@@ -87,9 +87,9 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// A name that no trigger has.
+/// An unknown trigger name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no trigger `{0}`")]
+#[error("unknown trigger `{0}`")]
 pub struct UnknownTrigger(pub String);
 
 impl FromStr for Trigger {

@@ -1,6 +1,6 @@
-//! The rules that come with the program: the files in `/rules`, embedded.
+//! The bundled rules: the files in `/rules`, embedded in the program.
 
-use super::file::{Loaded, load_text, relative};
+use super::file::{LoadedFile, load_text, relative};
 use crate::compile::Origin;
 use crate::identity::Scope;
 
@@ -34,13 +34,13 @@ pub const BUNDLED: &[BundledFile] = bundle![
     "token-budget-warning.toml",
 ];
 
-/// Loads the rules that come with the program.
-pub fn bundled() -> Vec<Loaded> {
+/// Loads the bundled rules.
+pub fn bundled() -> Vec<LoadedFile> {
     let rules = BUNDLED.iter().filter(|file| file.path.ends_with(".toml"));
     rules.map(load).collect()
 }
 
-fn load(file: &BundledFile) -> Loaded {
+fn load(file: &BundledFile) -> LoadedFile {
     let origin = Origin {
         scope: Scope::Bundled,
         path: format!("bundled:{}", file.path),
@@ -53,7 +53,7 @@ fn script(path: &str) -> Result<String, String> {
     let found = BUNDLED.iter().find(|file| file.path == path);
     found
         .map(|file| file.text.to_owned())
-        .ok_or_else(|| format!("there is no script `{path}` in the program"))
+        .ok_or_else(|| format!("script `{path}` is not bundled with the program"))
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use dodona_plugin::reading;
 
-use super::file::{Loaded, load_file};
+use super::file::{LoadedFile, load_file};
 use crate::Problem;
 use crate::identity::Scope;
 
-/// The most files of rules in one directory.
+/// Maximum number of rule files in one directory.
 const MOST_FILES: usize = 20_000;
 
-/// The files of rules in a directory, by name: `*.toml`, no hidden ones, nothing below it. Without
-/// the directory there is none.
+/// Lists the rule files in a directory, sorted by name: `*.toml`, without hidden files and subdirectories. A
+/// missing directory has none.
 ///
 /// # Errors
 ///
@@ -25,7 +25,7 @@ pub fn rule_files(directory: &Path) -> Result<Vec<PathBuf>, Box<Problem>> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(wrong(format!("the directory cannot be read: {error}"))),
+        Err(error) => return Err(wrong(format!("failed to read the directory: {error}"))),
     };
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -33,7 +33,7 @@ pub fn rule_files(directory: &Path) -> Result<Vec<PathBuf>, Box<Problem>> {
         .collect();
     if files.len() > MOST_FILES {
         return Err(wrong(format!(
-            "the directory has {} rules; {MOST_FILES} are allowed",
+            "the directory has {} rules; the maximum is {MOST_FILES}",
             files.len()
         )));
     }
@@ -51,15 +51,15 @@ fn is_rule(path: &Path) -> bool {
             .is_some_and(|extension| extension == "toml")
 }
 
-/// Loads every rule of a directory.
-pub fn load_directory(directory: &Path, scope: &Scope) -> Vec<Loaded> {
+/// Loads all rules of a directory.
+pub fn load_directory(directory: &Path, scope: &Scope) -> Vec<LoadedFile> {
     match rule_files(directory) {
         Ok(files) => (files.iter())
             .map(|file| load_file(file, scope.clone()))
             .collect(),
-        Err(problem) => vec![Loaded {
+        Err(problem) => vec![LoadedFile {
             problems: vec![*problem],
-            ..Loaded::default()
+            ..LoadedFile::default()
         }],
     }
 }

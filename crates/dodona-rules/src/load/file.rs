@@ -1,4 +1,4 @@
-//! One file.
+//! Loading one rule file.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,32 +17,32 @@ use crate::compile::{CompiledRule, Origin, ScriptSource};
 use crate::format::{self, Condition};
 use crate::identity::Scope;
 
-/// The largest file of a rule, in bytes.
+/// Maximum size of a rule file in bytes.
 pub const LARGEST: usize = 256 * 1024;
 
-/// What a file came to.
+/// A loaded rule file.
 #[derive(Debug, Clone, Default)]
-pub struct Loaded {
-    /// The rule, if it can run.
+pub struct LoadedFile {
+    /// The rule, if the file has no errors.
     pub rule: Option<Arc<CompiledRule>>,
-    /// What is wrong with it.
+    /// The problems of the file.
     pub problems: Vec<Problem>,
-    /// The script that it names, whether or not that can be used.
+    /// The path of its script, valid or not.
     pub script: Option<String>,
-    /// The texts that were read: the file, then its script.
+    /// The texts: the file, then its script.
     pub texts: Arc<Vec<SourceText>>,
-    /// Why the rule is not evaluated although it is valid.
+    /// Why a valid rule is not evaluated.
     pub inactive: Option<Inactive>,
 }
 
-/// A text that a rule was read from.
+/// One text of a rule: the file or its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceText {
     /// The file.
     pub path: PathBuf,
     /// Its content.
     pub text: String,
-    /// The hash of the content, by which it is trusted.
+    /// The hash of the content; trust is granted to this hash.
     pub hash: String,
 }
 
@@ -54,9 +54,8 @@ impl SourceText {
     }
 }
 
-impl Loaded {
-    /// Whether everything that the rule was read from is trusted. Paths in `trust` are relative to
-    /// `base`.
+impl LoadedFile {
+    /// Whether the file and its script are trusted. Paths in `trust` are relative to `base`.
     pub(crate) fn is_trusted(&self, base: &Path, trust: &RuleTrust) -> bool {
         *trust == RuleTrust::Followed
             || self.texts.iter().all(|source| {
@@ -77,7 +76,7 @@ pub enum Inactive {
 }
 
 impl Inactive {
-    /// For a rule of a project with this trust.
+    /// Returns why a rule of a project with this trust is inactive.
     pub(crate) fn under(trust: &RuleTrust) -> Self {
         match trust {
             RuleTrust::Untrusted => Self::ProjectNotTrusted,
@@ -96,12 +95,12 @@ impl fmt::Display for Inactive {
 }
 
 /// Loads a rule from its text.
-pub fn load_text(origin: Origin, text: &str, scripts: &ScriptSource<'_>) -> Loaded {
+pub fn load_text(origin: Origin, text: &str, scripts: &ScriptSource<'_>) -> LoadedFile {
     let (rule, mut problems) = format::parse(&origin.path, text);
     let Some(rule) = rule else {
-        return Loaded {
+        return LoadedFile {
             problems,
-            ..Loaded::default()
+            ..LoadedFile::default()
         };
     };
     let script = match &rule.condition {
@@ -110,19 +109,19 @@ pub fn load_text(origin: Origin, text: &str, scripts: &ScriptSource<'_>) -> Load
     };
     let (compiled, more) = CompiledRule::compile(rule, text, origin, scripts);
     problems.extend(more);
-    Loaded {
+    LoadedFile {
         rule: compiled.map(Arc::new),
         problems,
         script,
-        ..Loaded::default()
+        ..LoadedFile::default()
     }
 }
 
-/// Loads a rule from its file. Scripts are found below the file's directory.
-pub fn load_file(path: &Path, scope: Scope) -> Loaded {
+/// Loads a rule from its file. Scripts must be below the file's directory.
+pub fn load_file(path: &Path, scope: Scope) -> LoadedFile {
     let shown = path.display().to_string();
     let directory = path.parent().unwrap_or(Path::new("."));
-    // A project is foreign work: a link in it could make us read, and quote, any file.
+    // A project may be written by others: a link in it could make the server read and quote any file.
     let text = match scope {
         Scope::Project => read_inside(path, directory, LARGEST),
         _ => read_text(path, LARGEST),
@@ -131,9 +130,9 @@ pub fn load_file(path: &Path, scope: Scope) -> Loaded {
         Ok(text) => text,
         Err(why) => {
             let problem = Problem::error(reading::Problem::of_file(shown, why));
-            return Loaded {
+            return LoadedFile {
                 problems: vec![problem],
-                ..Loaded::default()
+                ..LoadedFile::default()
             };
         }
     };
@@ -146,14 +145,14 @@ pub fn load_file(path: &Path, scope: Scope) -> Loaded {
         Ok(text)
     };
     let loaded = load_text(origin, &text, &script);
-    Loaded {
+    LoadedFile {
         texts: Arc::new(read.take()),
         ..loaded
     }
 }
 
-/// Loads a rule from texts that were read earlier.
-pub(crate) fn load_texts(path: &Path, scope: Scope, texts: Vec<SourceText>) -> Loaded {
+/// Loads a rule from stored texts.
+pub(crate) fn load_texts(path: &Path, scope: Scope, texts: Vec<SourceText>) -> LoadedFile {
     let origin = Origin {
         scope,
         path: path.display().to_string(),
@@ -163,21 +162,20 @@ pub(crate) fn load_texts(path: &Path, scope: Scope, texts: Vec<SourceText>) -> L
         let path = script_path(directory, script)?;
         let found = texts.iter().find(|known| known.path == path);
         let found = found.map(|known| known.text.clone());
-        found.ok_or_else(|| format!("the script `{script}` is not stored"))
+        found.ok_or_else(|| format!("script `{script}` is not stored"))
     };
     let text = texts.iter().find(|known| known.path == path);
     let text = text.map(|known| known.text.clone()).unwrap_or_default();
     let loaded = load_text(origin, &text, &script);
-    Loaded {
+    LoadedFile {
         texts: Arc::new(texts),
         ..loaded
     }
 }
 
-/// The text of a file that really is in this directory, which must not be a link itself, nor its
-/// parent.
+/// Reads a file in this directory. Neither the directory nor its parent may be a link.
 pub(crate) fn read_inside(path: &Path, directory: &Path, largest: usize) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+    let failed = |error: std::io::Error| format!("failed to read the file: {error}");
     for place in [directory.parent(), Some(directory), Some(path)] {
         let Some(place) = place else { continue };
         let found = place.symlink_metadata().map_err(failed)?;
@@ -195,7 +193,7 @@ pub(crate) fn read_inside(path: &Path, directory: &Path, largest: usize) -> Resu
     let file = File::open(path).map_err(failed)?;
     // Compared after opening: the file may have been replaced by a link in the meantime.
     if !is_same(&before, &file.metadata().map_err(failed)?) {
-        return Err("it was replaced while it was being read".to_owned());
+        return Err("the file was replaced while it was read".to_owned());
     }
     text_of(file, largest)
 }
@@ -211,10 +209,10 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.file_type() == other.file_type() && one.len() == other.len()
 }
 
-/// The text of a file that is one, is not too large and is UTF-8.
+/// Reads a regular file. Fails if it is too large or not UTF-8.
 pub(crate) fn read_text(path: &Path, largest: usize) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
-    // Before it is opened: opening a named pipe waits for a writer.
+    let failed = |error: std::io::Error| format!("failed to read the file: {error}");
+    // Checked before opening, because opening a named pipe waits for a writer.
     if !path.metadata().map_err(failed)?.is_file() {
         return Err("it is no file".to_owned());
     }
@@ -222,14 +220,14 @@ pub(crate) fn read_text(path: &Path, largest: usize) -> Result<String, String> {
 }
 
 fn text_of(file: File, largest: usize) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+    let failed = |error: std::io::Error| format!("failed to read the file: {error}");
     let metadata = file.metadata().map_err(failed)?;
-    let too_large = |bytes: u64| format!("it has {bytes} bytes; {largest} are allowed");
+    let too_large = |bytes: u64| format!("the file has {bytes} bytes; the maximum is {largest}");
     if metadata.len() > largest as u64 {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::new();
-    // It may have grown since.
+    // The file may have grown meanwhile.
     let read = file.take(largest as u64 + 1).read_to_end(&mut bytes);
     read.map_err(failed)?;
     if bytes.len() > largest {
@@ -242,40 +240,41 @@ fn text_of(file: File, largest: usize) -> Result<String, String> {
             .filter(|b| **b == b'\n')
             .count()
             + 1;
-        format!("it is not UTF-8: line {line} has a byte that is no text")
+        format!("invalid UTF-8 in line {line}")
     })
 }
 
-/// The source of a script below a directory. No path leads out of it.
+/// Reads a script below a directory. Fails for paths outside it.
 pub(crate) fn script_below(directory: &Path, script: &str) -> Result<String, String> {
     let path = directory.join(relative(script)?);
     let real = |path: &Path| path.canonicalize();
     let found =
-        real(&path).map_err(|error| format!("the script `{script}` cannot be read: {error}"))?;
-    let root = real(directory).map_err(|error| format!("the directory cannot be read: {error}"))?;
+        real(&path).map_err(|error| format!("failed to read script `{script}`: {error}"))?;
+    let root = real(directory).map_err(|error| format!("failed to read the directory: {error}"))?;
     if !found.starts_with(root) {
         return Err(outside(script));
     }
-    read_text(&found, Script::SOURCE_BYTES).map_err(|why| format!("the script `{script}`: {why}"))
+    read_text(&found, Script::SOURCE_BYTES).map_err(|why| format!("script `{script}`: {why}"))
 }
 
-/// Where a script is that a rule in this directory names, without `.` in the path.
+/// The normalised path of a script.
 pub(crate) fn script_path(directory: &Path, script: &str) -> Result<PathBuf, String> {
     let parts = relative(script)?.components();
     let down = parts.filter(|part| matches!(part, Component::Normal(_)));
     Ok(directory.join(down.collect::<PathBuf>()))
 }
 
-/// A path that goes down only.
+/// A path without `..`.
 pub(crate) fn relative(script: &str) -> Result<&Path, String> {
     let path = Path::new(script);
     let down = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    match path.components().all(down) {
-        true => Ok(path),
-        false => Err(outside(script)),
+    if path.components().all(down) {
+        Ok(path)
+    } else {
+        Err(outside(script))
     }
 }
 
 fn outside(script: &str) -> String {
-    format!("the script `{script}` is outside of the directory of its rule")
+    format!("script `{script}` is outside the directory of its rule")
 }

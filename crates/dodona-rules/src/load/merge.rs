@@ -1,32 +1,32 @@
-//! Which rule counts where several have the same name.
+//! Which rule applies if several have the same name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dodona_plugin::reading;
 
-use super::file::Loaded;
+use super::file::LoadedFile;
 use super::set::PlacedRule;
 use crate::Problem;
 use crate::compile::CompiledRule;
 use crate::identity::{RuleKey, Scope};
 
-/// What was loaded, by where it comes from.
+/// Loaded files, by origin.
 #[derive(Debug, Default)]
 pub struct Layers {
-    /// With the program.
-    pub bundled: Vec<Loaded>,
-    /// The user's own: they replace bundled ones, but for core ones.
-    pub user: Vec<Loaded>,
-    /// Of the user's plugins.
-    pub plugins: Vec<Loaded>,
-    /// Of the project's plugins.
-    pub project_plugins: Vec<Loaded>,
-    /// Of a project: it may add rules and replace none.
-    pub project: Vec<Loaded>,
+    /// Bundled rules.
+    pub bundled: Vec<LoadedFile>,
+    /// The user's rules. They replace bundled rules, except core rules.
+    pub user: Vec<LoadedFile>,
+    /// Rules of the user's plugins.
+    pub plugins: Vec<LoadedFile>,
+    /// Rules of the project's plugins.
+    pub project_plugins: Vec<LoadedFile>,
+    /// Rules of the project. They can add rules but replace none.
+    pub project: Vec<LoadedFile>,
 }
 
-/// Decides which rules count. What does not is said.
+/// Decides which rules apply, and reports the others.
 pub fn merge(layers: Layers) -> (Vec<PlacedRule>, Vec<Problem>) {
     let mut merging = Merging::default();
     merging.layer(layers.bundled, stays);
@@ -42,22 +42,22 @@ pub fn merge(layers: Layers) -> (Vec<PlacedRule>, Vec<Problem>) {
 struct Merging {
     rules: BTreeMap<RuleKey, PlacedRule>,
     problems: Vec<Problem>,
-    /// Whether the layers from here on are a project's.
+    /// Whether the following layers belong to a project.
     is_of_project: bool,
 }
 
-/// Why a rule with the same name does not take its place.
+/// Why a rule with the same name cannot replace this one.
 fn stays(known: &CompiledRule) -> Option<String> {
     let path = &known.origin.path;
-    Some(format!("`{}` is defined in {path} already", known.key))
+    Some(format!("`{}` is already defined in {path}", known.key))
 }
 
-/// A bundled rule can be replaced by the user's, unless it is core.
+/// A user's rule replaces a bundled one unless that is a core rule.
 fn yields_to_user(known: &CompiledRule) -> Option<String> {
     match (&known.origin.scope, known.is_core) {
         (Scope::Bundled, false) => None,
         (Scope::Bundled, true) => Some(format!(
-            "`{}` is a core rule, and nothing replaces it",
+            "`{}` is a core rule and cannot be replaced",
             known.key
         )),
         _ => stays(known),
@@ -65,7 +65,7 @@ fn yields_to_user(known: &CompiledRule) -> Option<String> {
 }
 
 impl Merging {
-    fn layer(&mut self, loaded: Vec<Loaded>, stays: fn(&CompiledRule) -> Option<String>) {
+    fn layer(&mut self, loaded: Vec<LoadedFile>, stays: fn(&CompiledRule) -> Option<String>) {
         for loaded in loaded {
             self.problems.extend(loaded.problems);
             let Some(rule) = loaded.rule else { continue };
@@ -96,7 +96,7 @@ fn double(rule: &CompiledRule, why: String) -> Problem {
             width: spot.span.len(),
             text: spot.text.clone(),
         }),
-        message: format!("{why}; this one does not run"),
-        hint: Some("give it another `id`".to_owned()),
+        message: format!("{why}; this rule is ignored"),
+        hint: Some("use another `id`".to_owned()),
     })
 }

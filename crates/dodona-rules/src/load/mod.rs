@@ -1,20 +1,20 @@
-//! From files to a set of rules. What is wrong with one concerns that one.
+//! Loading rule files into a rule set. A broken file affects only its own rule.
 
 mod bundled;
 mod directory;
+mod evaluation_counts;
 mod file;
 mod merge;
-mod rounds;
 mod scan;
 mod set;
 mod versions;
 
 pub use bundled::{BUNDLED, BundledFile, bundled};
 pub use directory::{load_directory, rule_files};
-pub use file::{Inactive, LARGEST, Loaded, SourceText, load_file, load_text};
+pub use file::{Inactive, LARGEST, LoadedFile, SourceText, load_file, load_text};
 pub(crate) use file::{read_text, relative, script_below, script_path};
 pub use merge::{Layers, merge};
-pub(crate) use scan::{Places, ProjectPlace, ProjectRules, Scanner, Sets};
+pub(crate) use scan::{ProjectLocation, ProjectRules, RuleLocations, RuleSets, Scanner};
 pub(crate) use set::Entry;
 pub use set::{PlacedRule, RuleSet, TriggerRules};
 
@@ -22,21 +22,21 @@ use std::sync::atomic::AtomicBool;
 
 use crate::Problem;
 
-/// Everything that a set of sources came to.
+/// The rules loaded from all sources.
 #[derive(Debug, Default)]
-pub struct Library {
-    /// The rules that run, indexed by trigger.
+pub struct LoadedRules {
+    /// The active rules, indexed by trigger.
     pub rules: RuleSet,
-    /// What is wrong, and what does not count.
+    /// Errors and warnings.
     pub problems: Vec<Problem>,
-    /// Why the rules cannot be read at all. Then no tool may run.
+    /// Set if the rules cannot be read at all. Then no tool may run.
     pub unreadable: Option<String>,
-    /// Whether the log counts its evaluations.
+    /// Whether the log counts the evaluations of this set.
     pub(crate) is_counted: AtomicBool,
 }
 
-impl Library {
-    /// The rules of these sources: what stands above in [`Layers`] wins.
+impl LoadedRules {
+    /// Merges the layers. An earlier field of [`Layers`] takes precedence.
     pub fn of(layers: Layers) -> Self {
         let (rules, problems) = merge(layers);
         Self {

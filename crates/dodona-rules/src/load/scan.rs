@@ -12,10 +12,10 @@ use dodona_script::Engine;
 use serde_json::{Map, Value};
 
 use super::file::{
-    Inactive, Loaded, SourceText, load_file, load_texts, read_inside, read_text, script_path,
+    Inactive, LoadedFile, SourceText, load_file, load_texts, read_inside, read_text, script_path,
 };
 use super::versions::VersionStore;
-use super::{Layers, Library, bundled, rule_files};
+use super::{Layers, LoadedRules, bundled, rule_files};
 use crate::Problem;
 use crate::compile::CompiledRule;
 use crate::identity::Scope;
@@ -30,7 +30,7 @@ const CONFIG: &str = "config.toml";
 
 /// Where rules are.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct RuleLocations {
     /// The user's directory.
     pub(crate) user: Option<PathBuf>,
     /// The user's `config.toml`.
@@ -38,17 +38,17 @@ pub(crate) struct Places {
     /// Plugins' files.
     pub(crate) plugins: Vec<RuleSource>,
     /// The projects that are in use.
-    pub(crate) projects: BTreeMap<ProjectId, ProjectPlace>,
+    pub(crate) projects: BTreeMap<ProjectId, ProjectLocation>,
 }
 
 /// Where a project is, and how far its rules are trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ProjectPlace {
+pub(crate) struct ProjectLocation {
     pub(crate) root: PathBuf,
     pub(crate) trust: RuleTrust,
 }
 
-impl ProjectPlace {
+impl ProjectLocation {
     /// The directory that trusted paths are relative to.
     fn base(&self) -> PathBuf {
         self.root.join(".dodona")
@@ -62,9 +62,9 @@ impl ProjectPlace {
 
 /// The rules of the server and of each project in use.
 #[derive(Debug)]
-pub(crate) struct Sets {
+pub(crate) struct RuleSets {
     /// Outside of a project.
-    pub(crate) base: Arc<Library>,
+    pub(crate) base: Arc<LoadedRules>,
     /// `[settings]` in the user's `config.toml`.
     pub(crate) user_settings: Arc<Value>,
     pub(crate) projects: HashMap<ProjectId, ProjectRules>,
@@ -73,7 +73,7 @@ pub(crate) struct Sets {
 /// What a project has.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectRules {
-    pub(crate) library: Arc<Library>,
+    pub(crate) loaded: Arc<LoadedRules>,
     /// `[settings]` in the user's `config.toml`.
     pub(crate) user_settings: Arc<Value>,
     /// `[settings]` in the project's `config.toml`, as far as they are trusted.
@@ -85,7 +85,7 @@ pub(crate) struct ProjectRules {
 /// Remembers what files came to, and looks again only at those that changed.
 #[derive(Default)]
 pub(crate) struct Scanner {
-    bundled: Option<Vec<Loaded>>,
+    bundled: Option<Vec<LoadedFile>>,
     files: HashMap<(PathBuf, Scope), Known>,
     /// The settings of each `config.toml` by its path.
     settings: HashMap<PathBuf, KnownSettings>,
@@ -109,7 +109,7 @@ struct Layout {
 /// The rule files of a project.
 #[derive(Debug, PartialEq)]
 struct ProjectFiles {
-    place: ProjectPlace,
+    place: ProjectLocation,
     files: Vec<PathBuf>,
     /// Why its directory cannot be read.
     unreadable: Option<String>,
@@ -145,7 +145,7 @@ struct Known {
     /// The script that it names, and how that was.
     script: Option<(PathBuf, Stamp)>,
     text: u64,
-    loaded: Loaded,
+    loaded: LoadedFile,
     /// The last valid version.
     good: Option<ValidVersion>,
     /// Whether the rule's tests were run, which waits until it is trusted.
@@ -200,7 +200,7 @@ struct ValidVersion {
 }
 
 impl ValidVersion {
-    fn of(loaded: &Loaded) -> Option<Self> {
+    fn of(loaded: &LoadedFile) -> Option<Self> {
         Some(Self {
             rule: loaded.rule.clone()?,
             texts: Arc::clone(&loaded.texts),
@@ -241,7 +241,7 @@ impl Scanner {
     }
 
     /// Looks at everything. Nothing if nothing changed since the last time.
-    pub(crate) fn scan(&mut self, places: &Places) -> Option<Sets> {
+    pub(crate) fn scan(&mut self, places: &RuleLocations) -> Option<RuleSets> {
         let layout = Layout::of(places);
         let mut changed = self.layout.as_ref() != Some(&layout);
         self.forget(&layout);
@@ -345,7 +345,7 @@ impl Scanner {
     }
 
     /// Reads the settings of a file again if it changed. Whether they did.
-    fn look_at_settings(&mut self, path: &Path, whose: SettingsFile) -> bool {
+    fn look_at_settings(&mut self, path: &Path, owner: SettingsFile) -> bool {
         let stamp = path.is_file().then(|| Stamp::of(path));
         let known = self.settings.get(path);
         if let Some(known) = known
@@ -354,7 +354,7 @@ impl Scanner {
         {
             return false;
         }
-        let mut read = read_settings(path, whose, known);
+        let mut read = read_settings(path, owner, known);
         read.stamp = stamp;
         let before = self.settings.insert(path.to_owned(), read.clone());
         // A file that was only touched, or changed elsewhere, changes no rule. Trust compares the
@@ -364,9 +364,9 @@ impl Scanner {
         })
     }
 
-    fn sets(&mut self, layout: &Layout) -> Sets {
+    fn sets(&mut self, layout: &Layout) -> RuleSets {
         let bundled = self.bundled.get_or_insert_with(bundled).clone();
-        let of_plugins = |id: Option<&ProjectId>, is_of_project: bool| -> Vec<Loaded> {
+        let of_plugins = |id: Option<&ProjectId>, is_of_project: bool| -> Vec<LoadedFile> {
             let files = layout.plugins.iter();
             let files = files.filter(|file| file.project.is_some() == is_of_project);
             files
@@ -374,37 +374,37 @@ impl Scanner {
                 .filter_map(|file| self.loaded(&file.rule_file()))
                 .collect()
         };
-        let user: Vec<Loaded> = (layout.user_files())
+        let user: Vec<LoadedFile> = (layout.user_files())
             .filter_map(|file| self.loaded(&file))
             .collect();
         let user_settings = layout.config.as_ref();
         let user_settings = user_settings.and_then(|config| self.settings.get(config));
         let user_settings = user_settings.cloned().unwrap_or_default();
-        let library = |id: Option<&ProjectId>, project: Vec<Loaded>| {
-            let mut library = Library::of(Layers {
+        let merge_layers = |id: Option<&ProjectId>, project: Vec<LoadedFile>| {
+            let mut loaded = LoadedRules::of(Layers {
                 bundled: bundled.clone(),
                 user: user.clone(),
                 plugins: of_plugins(id, false),
                 project_plugins: of_plugins(id, true),
                 project,
             });
-            library.problems.extend(layout.problems.iter().cloned());
-            library.problems.extend(user_settings.problems.clone());
-            library.unreadable.clone_from(&layout.unreadable);
-            library
+            loaded.problems.extend(layout.problems.iter().cloned());
+            loaded.problems.extend(user_settings.problems.clone());
+            loaded.unreadable.clone_from(&layout.unreadable);
+            loaded
         };
         let projects = layout.projects.iter().map(|(id, project)| {
-            let loaded = project.rule_files().filter_map(|file| self.loaded(&file));
-            let mut library = library(Some(id), loaded.collect());
-            if project.place.trust != RuleTrust::Untrusted && library.unreadable.is_none() {
-                library.unreadable.clone_from(&project.unreadable);
+            let files = project.rule_files().filter_map(|file| self.loaded(&file));
+            let mut loaded = merge_layers(Some(id), files.collect());
+            if project.place.trust != RuleTrust::Untrusted && loaded.unreadable.is_none() {
+                loaded.unreadable.clone_from(&project.unreadable);
             }
             let (settings, state) = self.trusted_settings(&project.place);
-            library.problems.extend(settings.problems.clone());
+            loaded.problems.extend(settings.problems.clone());
             let declared = Declared::of(user_settings.map(), settings.map());
-            report_undeclared(&mut library, declared);
+            report_undeclared(&mut loaded, declared);
             let rules = ProjectRules {
-                library: Arc::new(library),
+                loaded: Arc::new(loaded),
                 user_settings: Arc::clone(&user_settings.values),
                 settings: settings.values,
                 settings_state: state,
@@ -412,10 +412,10 @@ impl Scanner {
             (id.clone(), rules)
         });
         let projects = projects.collect();
-        let mut base = library(None, Vec::new());
+        let mut base = merge_layers(None, Vec::new());
         let none = Map::new();
         report_undeclared(&mut base, Declared::of(user_settings.map(), &none));
-        Sets {
+        RuleSets {
             projects,
             base: Arc::new(base),
             user_settings: Arc::clone(&user_settings.values),
@@ -423,7 +423,7 @@ impl Scanner {
     }
 
     /// The settings of a project, which are empty while they are not trusted.
-    fn trusted_settings(&self, place: &ProjectPlace) -> (KnownSettings, SettingsState) {
+    fn trusted_settings(&self, place: &ProjectLocation) -> (KnownSettings, SettingsState) {
         let known = self.settings.get(&place.config());
         let known = known.cloned().unwrap_or_default();
         if known.is_empty() {
@@ -445,12 +445,12 @@ impl Scanner {
     }
 
     /// What a file came to: the last valid version where the newest is broken.
-    fn loaded(&self, file: &RuleFile<'_>) -> Option<Loaded> {
+    fn loaded(&self, file: &RuleFile<'_>) -> Option<LoadedFile> {
         let known = self
             .files
             .get(&(file.path.to_owned(), file.scope.clone()))?;
         let good = known.good.clone();
-        let mut loaded = Loaded {
+        let mut loaded = LoadedFile {
             texts: good
                 .as_ref()
                 .map(|good| Arc::clone(&good.texts))
@@ -550,21 +550,21 @@ fn kept(path: &Path) -> Problem {
 
 /// Reports settings that rules read and no file declares. Rules that are not evaluated are
 /// skipped.
-fn report_undeclared(library: &mut Library, declared: Declared<'_>) {
-    let rules = library.rules.active();
+fn report_undeclared(loaded: &mut LoadedRules, declared: Declared<'_>) {
+    let rules = loaded.rules.active();
     let problems: Vec<Problem> = rules.flat_map(|rule| declared.problems(rule)).collect();
-    library.problems.extend(problems);
+    loaded.problems.extend(problems);
 }
 
 /// Reads `[settings]` of a file. Where the text is not valid TOML, the last valid settings stay in
 /// force: without them a rule could decide by its defaults.
 fn read_settings(
     path: &Path,
-    whose: SettingsFile,
+    owner: SettingsFile,
     before: Option<&KnownSettings>,
 ) -> KnownSettings {
     let directory = path.parent().unwrap_or(Path::new("."));
-    let text = match whose {
+    let text = match owner {
         SettingsFile::User => read_text(path, super::LARGEST),
         SettingsFile::Project => read_inside(path, directory, super::LARGEST),
     };
@@ -615,7 +615,7 @@ impl ProjectFiles {
 }
 
 impl Layout {
-    fn of(places: &Places) -> Self {
+    fn of(places: &RuleLocations) -> Self {
         let mut layout = Self {
             config: places.config.clone(),
             ..Self::default()
@@ -682,7 +682,7 @@ impl Layout {
 }
 
 /// A project's rules are not looked for behind a link: it could lead to any directory.
-fn linked(place: &ProjectPlace) -> Option<Problem> {
+fn linked(place: &ProjectLocation) -> Option<Problem> {
     let is_link = |path: &PathBuf| {
         path.symlink_metadata()
             .is_ok_and(|found| found.is_symlink())

@@ -9,11 +9,11 @@ use dodona_script::Script;
 use jiff::Timestamp;
 
 use crate::compile::CompiledRule;
+use crate::engine::EventOwner;
 use crate::format::{ActionKind, Trigger};
 use crate::identity::{RuleKey, Scope};
-use crate::live::Whose;
 use crate::load::Inactive;
-use crate::load::rounds::Rounds;
+use crate::load::evaluation_counts::EvaluationCounts;
 use crate::reads::Reads;
 
 /// Rules, indexed by trigger. It never changes: another set takes its place.
@@ -50,13 +50,13 @@ pub struct TriggerRules {
     has_scripts: bool,
     sets_state: bool,
     reads_project_state: bool,
-    rounds: Rounds,
+    rounds: EvaluationCounts,
 }
 
 /// How often a rule was evaluated for one owner.
 #[derive(Debug)]
-pub(crate) struct Evaluated<'r> {
-    pub(crate) whose: Whose,
+pub(crate) struct EvaluationCount<'r> {
+    pub(crate) owner: EventOwner,
     pub(crate) rule: &'r Arc<CompiledRule>,
     /// Whether these were tool calls outside of a query.
     pub(crate) is_outside: bool,
@@ -179,7 +179,7 @@ impl TriggerRules {
             Entry {
                 script: rule.script().cloned(),
                 is_told: rule.is_told_by_expression(),
-                is_limited: rule.rule.limits.keep_from_acting(),
+                is_limited: rule.rule.limits.can_suppress(),
                 rule,
                 plugin,
                 expression,
@@ -212,7 +212,7 @@ impl TriggerRules {
             sets_state: entries.iter().any(sets_state),
             reads_project_state: (entries.iter())
                 .any(|entry| entry.rule.reads.any(Reads::PROJECT_STATE)),
-            rounds: Rounds::default(),
+            rounds: EvaluationCounts::default(),
             always: always.map(|(place, _)| place).collect(),
             has_scripts: entries.iter().any(is_script),
             plugins,
@@ -265,21 +265,21 @@ impl TriggerRules {
 
     /// Counts an event at which all enabled rules were evaluated. `outside` is the surface of a tool
     /// call outside of a query.
-    pub(crate) fn count_round(
+    pub(crate) fn count_evaluation(
         &self,
-        whose: &Whose,
+        owner: &EventOwner,
         off: &BTreeSet<String>,
         outside: Option<Surface>,
     ) {
         let places = off.iter().filter_map(|label| self.labels.get(label));
         let left_out = places.filter(|place| !self.entries[**place].rule.is_core);
-        self.rounds.count(whose, outside, left_out.copied());
+        self.rounds.count(owner, outside, left_out.copied());
     }
 
     /// How often each was evaluated since this was called last, by owner.
-    pub(crate) fn take_rounds(&self) -> Vec<Evaluated<'_>> {
+    pub(crate) fn take_rounds(&self) -> Vec<EvaluationCount<'_>> {
         let mut evaluated = Vec::new();
-        for (whose, rounds) in self.rounds.take() {
+        for (owner, rounds) in self.rounds.take() {
             for round in rounds {
                 for (place, entry) in self.entries.iter().enumerate() {
                     let is_covered = round
@@ -287,8 +287,8 @@ impl TriggerRules {
                         .is_none_or(|surface| entry.rule.covers_outside(surface));
                     let times = round.evaluated(place);
                     if is_covered && times > 0 {
-                        evaluated.push(Evaluated {
-                            whose: whose.clone(),
+                        evaluated.push(EvaluationCount {
+                            owner: owner.clone(),
                             rule: &entry.rule,
                             is_outside: round.outside.is_some(),
                             times,

@@ -1,4 +1,4 @@
-//! How often rules acted, day by day.
+//! Firings per day.
 
 use dodona_plugin::CallError;
 use dodona_plugin::store::Tx;
@@ -6,7 +6,7 @@ use dodona_plugin::store::Tx;
 use super::write::Log;
 
 impl Log {
-    /// How often each rule acted for a user on each day from `first` on: rule, day, times.
+    /// Counts the firings of each rule for a user, by day, from `first` on: rule, day, count.
     pub(crate) async fn firings_by_day(
         &self,
         user: String,

@@ -1,14 +1,13 @@
 //! Notifications that were dropped after their rules had fired.
 //!
-//! A rule fires, its notification waits in the conversation's inbox, and there it may be dropped
-//! because too many are waiting. The execution that was noted is then corrected: what the model
-//! never reads has not happened.
+//! A notification waits in the inbox of the conversation after its rule fired. If too many wait, it is
+//! dropped, and the logged execution is corrected: a notification that the model never reads does not count.
 
 use dodona_plugin::DroppedNotification;
 use dodona_plugin::store::{DbError, Tx};
 use serde_json::{Value, json};
 
-/// Among how many of a rule's newest executions the one with the notification is looked for.
+/// How many of the rule's newest executions are searched for the notification.
 const NEWEST: i64 = 100;
 
 /// A notification that was not delivered.
@@ -36,7 +35,7 @@ impl From<DroppedNotification> for Dropped {
 }
 
 impl Dropped {
-    /// Corrects the execution and the counts. One that is no longer in the log is only counted.
+    /// Corrects the execution and the counts. If the execution is no longer in the log, only the counts.
     pub(super) fn write(&self, tx: &Tx<'_>) -> Result<(), DbError> {
         let sql = "select id, decisions_json from rule_execution_log
             where rule_id = ?1 and user_id = ?2 and project_id = ?3 and context_id is ?4
@@ -61,11 +60,11 @@ impl Dropped {
         self.count(tx, fired_less)
     }
 
-    /// The decisions without the notification; nothing if it is not among them.
+    /// The decisions without the notification; `None` if it is not among them.
     fn without(&self, decisions: &str) -> Option<Value> {
         let mut decisions: Value = serde_json::from_str(decisions).ok()?;
         let Some(all) = decisions.as_array_mut() else {
-            // They were too large to be kept, so this may be the execution.
+            // The decisions were too large for the log, so this may be the execution.
             return Some(json!([]));
         };
         // The message names the rule and its author before the text of the decision.

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::write::Log;
 use crate::context::Facts;
-use crate::engine::{Answer, Decision};
+use crate::engine::EventOwner;
+use crate::evaluate::{Decision, RuleResult};
 use crate::format::Trigger;
-use crate::live::Whose;
 
 /// How many lines are stored, of all users together. The oldest are deleted.
 const MAX_LINES: i64 = 100_000;
@@ -76,10 +76,10 @@ pub(super) struct NewLine {
 
 /// The lines of an answer.
 pub(super) fn of_answer<'a>(
-    whose: &'a Whose,
+    owner: &'a EventOwner,
     trigger: Trigger,
     facts: &'a Facts,
-    answer: &'a Answer,
+    answer: &'a RuleResult,
     at: Timestamp,
 ) -> impl Iterator<Item = NewLine> + 'a {
     let logged = answer.outcome.decisions.iter().filter_map(|one| match one {
@@ -87,8 +87,8 @@ pub(super) fn of_answer<'a>(
         _ => None,
     });
     logged.map(move |(level, message)| NewLine {
-        user: whose.user.to_string(),
-        project: (whose.project.as_ref())
+        user: owner.user.to_string(),
+        project: (owner.project.as_ref())
             .map(ToString::to_string)
             .unwrap_or_default(),
         rule: answer.rule.label.clone(),
@@ -102,9 +102,10 @@ pub(super) fn of_answer<'a>(
 }
 
 fn cut(message: &str) -> String {
-    match message.len() <= MAX_BYTES {
-        true => message.to_owned(),
-        false => format!("{}…", &message[..message.floor_char_boundary(MAX_BYTES)]),
+    if message.len() <= MAX_BYTES {
+        message.to_owned()
+    } else {
+        format!("{}…", &message[..message.floor_char_boundary(MAX_BYTES)])
     }
 }
 

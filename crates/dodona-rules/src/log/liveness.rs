@@ -1,10 +1,10 @@
-//! How alive a rule is.
+//! Counts of evaluations, firings and failures.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is counted of a rule for one user, in one project or in all of the user's.
+/// The counts of a rule for one user, in one project or in all projects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Liveness {
     /// All events together.
@@ -12,11 +12,11 @@ pub struct Liveness {
     pub total: Counts,
     /// Events of queries.
     pub in_query: Counts,
-    /// Tool calls outside of a query: from the command line, RPC, the page or MCP.
+    /// Tool calls outside queries: from the command line, RPC, the page or MCP.
     pub outside_query: Counts,
     /// Time of the last evaluation.
     pub last_evaluated: Option<Timestamp>,
-    /// Time of the last action.
+    /// Time of the last firing.
     pub last_fired: Option<Timestamp>,
     /// Time of the last failure.
     pub last_failed: Option<Timestamp>,
@@ -24,16 +24,16 @@ pub struct Liveness {
     pub last_error: Option<String>,
 }
 
-/// Numbers of evaluations and what came of them.
+/// Numbers of evaluations, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Evaluations.
     pub evaluated: u64,
-    /// Evaluations after which the rule acted.
+    /// Evaluations at which the rule fired.
     pub fired: u64,
     /// Evaluations that failed.
     pub failed: u64,
-    /// Evaluations after which the rule's limits kept it from acting.
+    /// Evaluations at which a limit suppressed the rule.
     pub suppressed: u64,
     /// Notifications that were dropped.
     pub dropped: u64,
@@ -49,7 +49,7 @@ impl Counts {
     }
 }
 
-/// Counts of one place, with times.
+/// Counts with times, for one user and project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) counts: Counts,
@@ -60,7 +60,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Adds what was counted later.
+    /// Adds later counts.
     pub(super) fn add(&mut self, later: Self) {
         self.counts.add(later.counts);
         self.last_evaluated = later.last_evaluated.max(self.last_evaluated);
@@ -71,12 +71,13 @@ impl Tally {
 }
 
 impl Liveness {
-    /// Adds a tally. The error of the tally that is added last counts.
+    /// Adds a tally. The error of the last one is kept.
     pub(super) fn add(&mut self, tally: Tally, is_outside: bool) {
         self.total.add(tally.counts);
-        match is_outside {
-            true => self.outside_query.add(tally.counts),
-            false => self.in_query.add(tally.counts),
+        if is_outside {
+            self.outside_query.add(tally.counts)
+        } else {
+            self.in_query.add(tally.counts)
         }
         self.last_evaluated = tally.last_evaluated.max(self.last_evaluated);
         self.last_fired = tally.last_fired.max(self.last_fired);

@@ -1,8 +1,7 @@
-//! What rules did: the execution log, and how alive each rule is.
+//! The execution log and the counts of each rule.
 //!
-//! An event leaves its notes in memory and goes on; they are written together a moment later, and
-//! before anybody reads them. A crash loses at most that moment of notes: what was decided is in
-//! the journal.
+//! Entries are buffered in memory and written together shortly after, and before each read. A crash loses
+//! at most the buffered entries; the decisions themselves are in the journal.
 
 mod activity;
 mod dropped;

@@ -1,4 +1,4 @@
-//! Reading what was noted.
+//! Reading the log.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::liveness::{Counts, Liveness, Tally};
 use super::write::Log;
-use crate::engine::PastFiring;
+use crate::evaluate::PastFiring;
 
-/// How many firings of a rule are recalled after a restart.
+/// How many firings of a rule are read after a restart, for cooldowns.
 const RECALLED: i64 = 500;
 
 /// One execution: a rule that fired or failed, or whose notification was dropped.
@@ -21,39 +21,39 @@ const RECALLED: i64 = 500;
 pub struct Execution {
     /// Grows with time.
     pub id: i64,
-    /// Which rule, as `plugin/id`.
+    /// The rule, as `plugin/id`.
     pub rule: String,
-    /// At which trigger.
+    /// The trigger of the event.
     pub trigger: String,
-    /// Whether its condition held.
+    /// Whether the condition was true.
     pub fired: bool,
-    /// Whether it did something.
+    /// Whether the rule fired.
     pub executed: bool,
-    /// How long that took.
+    /// Duration of the evaluation.
     pub execution_time_ms: f64,
-    /// What went wrong.
+    /// The error of a failed evaluation.
     pub error: Option<String>,
     /// Why a notification of the rule was dropped. It is not among the decisions, and a rule without
     /// other decisions has not fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<String>,
-    /// When.
+    /// Time of the execution.
     pub at: Timestamp,
-    /// For whom.
+    /// The user.
     pub user: String,
-    /// About which project; empty for none.
+    /// The project; empty if there is none.
     pub project: String,
-    /// In which conversation.
+    /// The conversation.
     pub context_id: Option<String>,
-    /// In which query.
+    /// The query.
     pub query_id: Option<String>,
-    /// In which turn of the conversation; 0 for none.
+    /// Turn number in the conversation; 0 outside a conversation.
     pub turn: i64,
-    /// What it decided; null where that is too much to keep.
+    /// The decisions; null if they were too large to store.
     pub decisions: Value,
 }
 
-/// Which executions.
+/// A filter for executions.
 #[derive(Debug, Clone, Default)]
 pub struct LogFilter {
     /// Of this user.
@@ -62,12 +62,12 @@ pub struct LogFilter {
     pub rule: Option<String>,
     /// Only those that failed.
     pub failed: bool,
-    /// At most so many, the newest.
+    /// Maximum number, newest first.
     pub limit: u32,
 }
 
 impl Log {
-    /// Executions, the newest first.
+    /// Lists executions, newest first.
     pub(crate) async fn executions(&self, filter: LogFilter) -> Result<Vec<Execution>, CallError> {
         self.flush().await;
         let read = move |tx: &Tx<'_>| {
@@ -89,7 +89,7 @@ impl Log {
         Ok(self.db.read(read).await?)
     }
 
-    /// When and where a rule fired last, the newest first.
+    /// The last firings of a rule, newest first.
     pub(crate) async fn last_firings(&self, rule: &str) -> Result<Vec<PastFiring>, CallError> {
         let rule = rule.to_owned();
         let read = move |tx: &Tx<'_>| {
@@ -110,8 +110,7 @@ impl Log {
         Ok(self.db.read(read).await?)
     }
 
-    /// How alive each rule is for a user in a project, or in all of the user's projects without
-    /// one, by its name.
+    /// The counts of each rule for a user in a project, or in all projects, by label.
     pub(crate) async fn liveness(
         &self,
         ctx: &CallCtx,
@@ -121,7 +120,7 @@ impl Log {
         let project = ctx.project.as_ref();
         let project = project.map(|project| project.id.to_string());
         let read = move |tx: &Tx<'_>| {
-            // The newest failure comes last: its text is the one that counts.
+            // The newest failure comes last, so that its message is kept.
             let sql = "select rule_id, outside, evaluated, fired, failed, suppressed, dropped,
                     last_evaluated, last_fired, last_failed, last_error from rule_liveness
                 where user_id = ?1 and (?2 is null or project_id = ?2)

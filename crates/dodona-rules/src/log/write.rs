@@ -1,4 +1,4 @@
-//! Taking notes.
+//! Writing the log.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -13,33 +13,33 @@ use super::dropped::Dropped;
 use super::lines::{self, NewLine};
 use super::liveness::{Counts, Tally};
 use crate::context::Facts;
-use crate::engine::Answer;
+use crate::engine::EventOwner;
+use crate::evaluate::RuleResult;
 use crate::format::Trigger;
-use crate::live::Whose;
-use crate::load::Library;
+use crate::load::LoadedRules;
 
-/// How long notes wait to be written together.
+/// Interval at which buffered entries are written.
 const WRITE_EVERY: Duration = Duration::from_millis(500);
 
-/// The most notes that wait. What comes while a database hangs is counted and not kept.
+/// Maximum number of buffered entries. Entries beyond it are counted and discarded.
 const MOST_WAITING: usize = 10_000;
 
-/// How many executions are kept.
+/// Number of executions kept in the log.
 const KEPT: i64 = 100_000;
 
-/// What is noted of a notification that [`Decided`](crate::live) did not pass on.
+/// What is noted of a notification that [`Decided`](crate::engine) did not pass on.
 const OVER_QUOTA: &str = "the project's rules sent too many notifications at this event";
 
-/// The longest text of an error or of decisions, in bytes.
+/// Maximum size of an error message or of decisions, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// Where notes go.
+/// The log of executions and counts.
 pub(crate) struct Log {
     pub(super) db: Db,
     /// Removes secrets from lines before they are stored.
     redactor: Redactor,
     waiting: Mutex<Waiting>,
-    /// Held while notes are written.
+    /// Held while entries are written.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -50,28 +50,28 @@ struct Waiting {
     rules: HashMap<LivenessKey, Tally>,
     /// Notifications that were dropped after their rules had fired.
     undelivered: Vec<Dropped>,
-    /// Executions that are not noted.
+    /// Number of discarded executions.
     dropped: u64,
-    /// Sets whose rounds are counted.
-    libraries: Vec<Arc<Library>>,
+    /// Rule sets whose evaluations are counted.
+    libraries: Vec<Arc<LoadedRules>>,
 }
 
-/// What is counted apart.
+/// The key of a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct LivenessKey {
     user: String,
-    /// Empty for none.
+    /// Empty outside a project.
     project: String,
     rule: String,
-    /// Whether it is about tool calls outside of a query.
+    /// Whether it counts tool calls outside queries.
     is_outside: bool,
 }
 
 impl LivenessKey {
-    fn new(whose: &Whose, rule: &str, is_outside: bool) -> Self {
-        let project = whose.project.as_ref();
+    fn new(owner: &EventOwner, rule: &str, is_outside: bool) -> Self {
+        let project = owner.project.as_ref();
         Self {
-            user: whose.user.to_string(),
+            user: owner.user.to_string(),
             project: project.map(ToString::to_string).unwrap_or_default(),
             rule: rule.to_owned(),
             is_outside,
@@ -79,7 +79,7 @@ impl LivenessKey {
     }
 }
 
-/// One row.
+/// One row of the execution log.
 struct Note {
     user: String,
     project: String,
@@ -111,59 +111,58 @@ impl Log {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what rules said about an event.
+    /// Buffers the results of an event.
     pub(crate) fn note(
         &self,
-        whose: &Whose,
+        owner: &EventOwner,
         trigger: Trigger,
         facts: &Facts,
-        answers: Vec<Answer>,
+        answers: Vec<RuleResult>,
     ) {
         let at = Timestamp::now();
         let mut waiting = self.waiting();
         let is_outside = facts.outside_surface().is_some();
         for answer in answers {
-            waiting.count(whose, is_outside, &answer, at);
+            waiting.count(owner, is_outside, &answer, at);
             if answer.outcome.suppressed.is_some() {
                 continue;
             }
-            for mut line in lines::of_answer(whose, trigger, facts, &answer, at) {
-                match waiting.lines.len() < MOST_WAITING {
-                    true => {
-                        line.redact(&self.redactor);
-                        waiting.lines.push(line);
-                    }
-                    false => waiting.dropped += 1,
+            for mut line in lines::of_answer(owner, trigger, facts, &answer, at) {
+                if waiting.lines.len() < MOST_WAITING {
+                    line.redact(&self.redactor);
+                    waiting.lines.push(line);
+                } else {
+                    waiting.dropped += 1
                 }
             }
-            match waiting.executions.len() < MOST_WAITING {
-                true => {
-                    let note = Note::of(whose, trigger, facts, &answer, at);
-                    waiting.executions.push(note);
-                }
-                false => waiting.dropped += 1,
+            if waiting.executions.len() < MOST_WAITING {
+                let note = Note::of(owner, trigger, facts, &answer, at);
+                waiting.executions.push(note);
+            } else {
+                waiting.dropped += 1
             }
         }
     }
 
-    /// Takes note of a set of rules whose rounds are to be counted.
-    pub(crate) fn remember(&self, library: &Arc<Library>) {
-        if !library.is_counted.swap(true, Ordering::Relaxed) {
-            self.waiting().libraries.push(Arc::clone(library));
+    /// Adds a rule set whose evaluations are counted.
+    pub(crate) fn remember(&self, loaded: &Arc<LoadedRules>) {
+        if !loaded.is_counted.swap(true, Ordering::Relaxed) {
+            self.waiting().libraries.push(Arc::clone(loaded));
         }
     }
 
-    /// Notes that a notification was dropped after its rule had fired.
+    /// Buffers a dropped notification.
     pub(crate) fn note_dropped(&self, dropped: Dropped) {
         let mut waiting = self.waiting();
-        match waiting.undelivered.len() < MOST_WAITING {
-            true => waiting.undelivered.push(dropped),
-            false => waiting.dropped += 1,
+        if waiting.undelivered.len() < MOST_WAITING {
+            waiting.undelivered.push(dropped)
+        } else {
+            waiting.dropped += 1
         }
     }
 
-    /// Writes from time to time, for as long as the rules are in use.
-    pub(crate) fn keep_writing(self: &Arc<Self>) {
+    /// Starts a task that writes the buffer. It ends when the log is dropped.
+    pub(crate) fn spawn_writer(self: &Arc<Self>) {
         let log = Arc::downgrade(self);
         tokio::spawn(async move {
             loop {
@@ -174,7 +173,7 @@ impl Log {
         });
     }
 
-    /// Writes everything that was noted.
+    /// Writes all buffered entries.
     pub(crate) async fn flush(&self) {
         let _writing = self.writing.lock().await;
         let taken = {
@@ -193,7 +192,7 @@ impl Log {
             let dropped = taken.dropped;
             tracing::warn!(
                 dropped,
-                "the database of rules is behind; executions were not noted"
+                "the database of the rules plugin is too slow; executions were not logged"
             );
         }
         if taken.is_empty() {
@@ -201,7 +200,7 @@ impl Log {
         }
         let written = self.db.write(move |tx| taken.write(tx)).await;
         if let Err(error) = written {
-            tracing::warn!(%error, "what rules did could not be noted");
+            tracing::warn!(%error, "failed to write the execution log of rules");
         }
     }
 }
@@ -214,9 +213,9 @@ impl Waiting {
             && self.undelivered.is_empty()
     }
 
-    fn count(&mut self, whose: &Whose, is_outside: bool, answer: &Answer, at: Timestamp) {
+    fn count(&mut self, owner: &EventOwner, is_outside: bool, answer: &RuleResult, at: Timestamp) {
         let outcome = &answer.outcome;
-        let key = LivenessKey::new(whose, &answer.rule.label, is_outside);
+        let key = LivenessKey::new(owner, &answer.rule.label, is_outside);
         self.rules.entry(key).or_default().add(Tally {
             counts: Counts {
                 fired: u64::from(outcome.fired),
@@ -232,13 +231,13 @@ impl Waiting {
         });
     }
 
-    /// Turns rounds of sets into evaluations of their rules. Sets that were replaced are counted
-    /// once more, when nobody holds them any longer.
+    /// Converts the event counts of rule sets into counts per rule. A replaced set is counted a last time when
+    /// no event uses it any more.
     fn take_rounds(&mut self) {
-        for library in &self.libraries {
+        for loaded in &self.libraries {
             for trigger in Trigger::ALL {
-                for one in library.rules.at(trigger).take_rounds() {
-                    let key = LivenessKey::new(&one.whose, &one.rule.label, one.is_outside);
+                for one in loaded.rules.at(trigger).take_rounds() {
+                    let key = LivenessKey::new(&one.owner, &one.rule.label, one.is_outside);
                     self.rules.entry(key).or_default().add(Tally {
                         counts: Counts {
                             evaluated: one.times,
@@ -251,7 +250,7 @@ impl Waiting {
             }
         }
         self.libraries
-            .retain(|library| Arc::strong_count(library) > 1);
+            .retain(|loaded| Arc::strong_count(loaded) > 1);
     }
 
     fn write(&self, tx: &Tx<'_>) -> Result<(), DbError> {
@@ -275,11 +274,17 @@ impl Waiting {
 }
 
 impl Note {
-    fn of(whose: &Whose, trigger: Trigger, facts: &Facts, answer: &Answer, at: Timestamp) -> Self {
+    fn of(
+        owner: &EventOwner,
+        trigger: Trigger,
+        facts: &Facts,
+        answer: &RuleResult,
+        at: Timestamp,
+    ) -> Self {
         let outcome = &answer.outcome;
         Self {
-            user: whose.user.to_string(),
-            project: whose
+            user: owner.user.to_string(),
+            project: owner
                 .project
                 .as_ref()
                 .map(ToString::to_string)
@@ -384,8 +389,9 @@ fn short(mut text: String) -> String {
 
 /// JSON that was cut is none.
 fn fitting(json: String) -> String {
-    match json.len() <= LONGEST {
-        true => json,
-        false => "null".to_owned(),
+    if json.len() <= LONGEST {
+        json
+    } else {
+        "null".to_owned()
     }
 }

@@ -14,20 +14,20 @@ use crate::{Problem, load};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CheckParams {
-    /// A rule's text to check in place of the files. One with a script cannot be checked so.
+    /// The text of a rule to check instead of the files. A rule with a script cannot be checked this way.
     #[schemars(length(max = 262_144))]
     text: Option<String>,
-    /// What to call the text in messages.
+    /// The file name shown in messages. Default `rule.toml`.
     #[schemars(length(max = 4096))]
     path: Option<String>,
 }
 
-/// What is wrong.
+/// The result of a check.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Checked {
-    /// How many rules can run.
+    /// Number of valid rules.
     rules: usize,
-    /// Everything, with file, line and column.
+    /// All problems, with file, line and column.
     problems: Vec<Problem>,
 }
 
@@ -37,20 +37,20 @@ pub(super) async fn check(
     p: CheckParams,
 ) -> Result<Checked, CallError> {
     let Some(text) = p.text else {
-        let library = methods.rules(ctx).await.library;
-        let rules = library.rules.rules();
+        let loaded = methods.rules(ctx).await.loaded;
+        let rules = loaded.rules.rules();
         let misnamed = rules.iter().filter_map(|rule| rule.file_name_warning());
         return Ok(Checked {
             rules: rules.len(),
-            problems: library.problems.iter().cloned().chain(misnamed).collect(),
+            problems: loaded.problems.iter().cloned().chain(misnamed).collect(),
         });
     };
     let origin = Origin {
         scope: Scope::User,
         path: p.path.unwrap_or_else(|| "rule.toml".to_owned()),
     };
-    let no_script = |_: &str| Err("a text alone has no scripts; check the file".to_owned());
-    let load::Loaded {
+    let no_script = |_: &str| Err("a rule with a script can only be checked as a file".to_owned());
+    let load::LoadedFile {
         rule, mut problems, ..
     } = load_text(origin, &text, &no_script);
     if let Some(rule) = &rule {

@@ -10,13 +10,13 @@ use crate::log::{Execution, LogFilter};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct LogParams {
-    /// Only of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin.
+    /// Only executions of this rule: `plugin/id`, or `id` for a rule that belongs to no plugin.
     #[schemars(length(max = 256))]
     rule: Option<String>,
-    /// Only those that failed.
+    /// Only failed executions.
     #[serde(default)]
     failed: bool,
-    /// At most so many.
+    /// Maximum number of executions. Default 50.
     #[serde(default = "some")]
     #[schemars(range(min = 1, max = 1000))]
     limit: u32,
@@ -26,10 +26,10 @@ fn some() -> u32 {
     50
 }
 
-/// What rules did.
+/// Executions of rules.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Executions {
-    /// The newest first.
+    /// Newest first.
     executions: Vec<Execution>,
 }
 
@@ -46,7 +46,7 @@ pub(super) async fn list(
         failed: p.failed,
         limit: p.limit.min(1_000),
     };
-    let live = &methods.live;
-    let executions = live.log.executions(filter).await?;
+    let engine = &methods.engine;
+    let executions = engine.log.executions(filter).await?;
     Ok(Executions { executions })
 }

@@ -12,7 +12,7 @@ use crate::log::{LineFilter, RuleLogLine};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct LogLinesParams {
-    /// Only lines of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin.
+    /// Only lines of this rule: `plugin/id`, or `id` for a rule that belongs to no plugin.
     #[schemars(length(max = 256))]
     rule: Option<String>,
     /// Only lines of this level and above.
@@ -20,13 +20,13 @@ pub(super) struct LogLinesParams {
     level: Severity,
     /// Only lines written at this time or later.
     since: Option<Timestamp>,
-    /// Only lines after the one with this id. They are returned from the oldest on, so that a reader
-    /// that passes the last id it has seen misses none.
+    /// Only lines after the one with this id, oldest first. Pass the last id you have read to continue without
+    /// a gap.
     after: Option<i64>,
-    /// Lines of every project. Without it, those of the project of the call, if there is one.
+    /// Lines of all projects. Default: lines of the call's project, if it has one.
     #[serde(default)]
     all_projects: bool,
-    /// At most so many lines.
+    /// Maximum number of lines. Default 100.
     #[serde(default = "hundred")]
     #[schemars(range(min = 1, max = 1000))]
     limit: u32,
@@ -42,7 +42,7 @@ fn hundred() -> u32 {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct LogLines {
-    /// The oldest first.
+    /// Oldest first.
     lines: Vec<RuleLogLine>,
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn list(
         after: p.after,
         limit: p.limit.min(1_000),
     };
-    let live = &methods.live;
-    let lines = live.log.lines(filter).await?;
+    let engine = &methods.engine;
+    let lines = engine.log.lines(filter).await?;
     Ok(LogLines { lines })
 }

@@ -8,66 +8,66 @@ use super::RuleMethods;
 use crate::compile::CompiledRule;
 use crate::format::Trigger;
 use crate::identity::Scope;
-use crate::load::{Inactive, Library};
+use crate::load::{Inactive, LoadedRules};
 use crate::log::Liveness;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ListParams {
-    /// Only those of this trigger.
+    /// Only rules with this trigger.
     trigger: Option<Trigger>,
 }
 
-/// The rules.
+/// The active rules.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Rules {
-    /// In the order in which they are asked.
+    /// In order of evaluation.
     rules: Vec<RuleSummary>,
-    /// How many files have an error, and so no rule or an old one.
+    /// Number of files with an error. Their last valid version is in force, if there is one.
     broken: usize,
 }
 
 /// A rule in a list.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RuleSummary {
-    /// Its name everywhere, `plugin/id`.
+    /// The rule, as `plugin/id`.
     rule: String,
-    /// For people.
+    /// Display name.
     name: String,
-    /// What it is for.
+    /// Purpose of the rule.
     description: String,
-    /// When it is asked.
+    /// The trigger of the rule.
     trigger: Trigger,
-    /// From 1 to 1000; higher is asked earlier.
+    /// From 1 to 1000. Rules with a higher priority are evaluated first.
     priority: u16,
     /// Whether it is evaluated: its file enables it, you did not disable it, and it is trusted.
     enabled: bool,
-    /// Whether you switched it off.
+    /// Whether you disabled the rule.
     switched_off: bool,
-    /// Whether nobody can switch it off.
+    /// Whether the rule is a core rule, which cannot be disabled.
     core: bool,
     /// Why it is not evaluated although it is enabled.
     inactive: Option<Inactive>,
     /// Whether its file has an error, so that an earlier valid version is in force.
     outdated: bool,
-    /// Where it comes from.
+    /// Where the rule comes from.
     scope: Scope,
-    /// Its file.
+    /// The file of the rule.
     path: String,
-    /// Semantic.
+    /// Semantic version.
     version: String,
-    /// How often it was asked, fired and failed.
+    /// Number of evaluations, firings and failures.
     liveness: Liveness,
 }
 
 impl RuleSummary {
     pub(super) fn new(
-        library: &Library,
+        loaded: &LoadedRules,
         rule: &CompiledRule,
         switched_off: bool,
         liveness: Liveness,
     ) -> Self {
-        let inactive = library.rules.inactive(rule);
-        let mut errors = library.problems.iter().filter(|problem| problem.is_error());
+        let inactive = loaded.rules.inactive(rule);
+        let mut errors = loaded.problems.iter().filter(|problem| problem.is_error());
         let switched_off = switched_off && !rule.is_core;
         Self {
             rule: rule.label.clone(),
@@ -93,18 +93,18 @@ pub(super) async fn list(
     ctx: &CallCtx,
     p: ListParams,
 ) -> Result<Rules, CallError> {
-    let live = &methods.live;
+    let engine = &methods.engine;
     let rules = methods.rules(ctx).await;
-    let off = live.host.disabled(&ctx.principal.user);
-    let mut alive = live.log.liveness(ctx).await?;
-    let asked = rules.library.rules.rules().iter();
+    let off = engine.host.disabled(&ctx.principal.user);
+    let mut alive = engine.log.liveness(ctx).await?;
+    let asked = rules.loaded.rules.rules().iter();
     let listed = asked
         .filter(|rule| p.trigger.is_none_or(|trigger| rule.rule.trigger == trigger))
         .map(|rule| {
             let liveness = alive.remove(&rule.label).unwrap_or_default();
-            RuleSummary::new(&rules.library, rule, off.contains(&rule.label), liveness)
+            RuleSummary::new(&rules.loaded, rule, off.contains(&rule.label), liveness)
         });
-    let problems = rules.library.problems.iter();
+    let problems = rules.loaded.problems.iter();
     let mut broken: Vec<&str> = problems
         .filter(|problem| problem.is_error())
         .map(|problem| problem.fault.path.as_str())

@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::compile::CompiledRule;
+use crate::engine::RuleEngine;
 use crate::identity::RuleKey;
-use crate::live::Live;
 use crate::load::ProjectRules;
 
 use check::{CheckParams, Checked};
@@ -29,58 +29,58 @@ use settings::SettingsResult;
 use show::RuleShown;
 use toggle::Toggled;
 
-/// What the methods share.
+/// Implements the methods that list and control rules.
 pub(crate) struct RuleMethods {
-    live: Arc<Live>,
+    engine: Arc<RuleEngine>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct RuleParams {
-    /// Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin.
+    /// The rule: `plugin/id`, or `id` for a rule that belongs to no plugin.
     #[schemars(length(min = 1, max = 256))]
     rule: String,
 }
 
 #[plugin(name = "rules")]
 impl RuleMethods {
-    /// Lists the rules that are in use here, in the order in which they are asked.
+    /// List the active rules in order of evaluation, with trigger, status and counts.
     #[method(scope = "rules:read")]
     async fn list(&self, ctx: &CallCtx, p: ListParams) -> Result<Rules, CallError> {
         list::list(self, ctx, p).await
     }
 
-    /// Shows everything about a rule.
+    /// Show a rule: condition, actions, limits, tests, status and counts.
     #[method(scope = "rules:read")]
     async fn show(&self, ctx: &CallCtx, p: RuleParams) -> Result<RuleShown, CallError> {
         show::show(self, ctx, &p.rule).await
     }
 
-    /// Tells what is wrong with the rules' files, or with a text that might be one.
+    /// Check all rule files, or the text of one rule (`text`), and list the problems with file, line and column.
     #[method(scope = "rules:read")]
     async fn check(&self, ctx: &CallCtx, p: CheckParams) -> Result<Checked, CallError> {
         check::check(self, ctx, p).await
     }
 
-    /// Switches a rule on again that you have switched off.
+    /// Enable a rule that you disabled.
     #[method(scope = "rules:write", mutates)]
     async fn enable(&self, ctx: &CallCtx, p: RuleParams) -> Result<Toggled, CallError> {
         toggle::enable(self, ctx, &p.rule).await
     }
 
-    /// Switches a rule off for you, at once and for good. A core rule stays on.
+    /// Disable a rule for you, at once and until you enable it again. A core rule cannot be disabled.
     #[method(scope = "rules:write", mutates)]
     async fn disable(&self, ctx: &CallCtx, p: RuleParams) -> Result<Toggled, CallError> {
         toggle::disable(self, ctx, &p.rule).await
     }
 
-    /// Lists what your rules did, the newest first: those that fired and those that failed.
+    /// List the executions of your rules, newest first: rules that fired or failed, with their decisions.
     #[method(scope = "rules:read")]
     async fn log(&self, ctx: &CallCtx, p: LogParams) -> Result<Executions, CallError> {
         executions::list(self, ctx, p).await
     }
 
-    /// List the lines that rules logged for you with the action `log`, the oldest first: time, level,
-    /// rule and message.
+    /// List the lines that rules wrote for you with the action `log`, oldest first, with time, level, rule and
+    /// message.
     #[method(scope = "rules:read")]
     async fn log_lines(&self, ctx: &CallCtx, p: LogLinesParams) -> Result<LogLines, CallError> {
         lines::list(self, ctx, p).await
@@ -93,7 +93,7 @@ impl RuleMethods {
         Ok(settings::show(self, ctx).await)
     }
 
-    /// Looks at all files now. Without this they are looked at several times a second.
+    /// Scan the rule files for changes now. The server does this several times per second by itself.
     #[method(scope = "rules:write", mutates)]
     async fn reload(&self, ctx: &CallCtx, _p: NoParams) -> Result<Reloaded, CallError> {
         reload::reload(self, ctx).await
@@ -101,27 +101,26 @@ impl RuleMethods {
 }
 
 impl RuleMethods {
-    pub(crate) fn new(live: Arc<Live>) -> Self {
-        Self { live }
+    pub(crate) fn new(engine: Arc<RuleEngine>) -> Self {
+        Self { engine }
     }
 
-    /// The rules of the call's project, as their files are now.
+    /// The rules of the call's project, after a scan of their files.
     async fn rules(&self, ctx: &CallCtx) -> ProjectRules {
         let project = ctx.project.as_ref().map(|project| project.id.clone());
-        self.live.book.look(project.clone()).await;
-        self.live.book.of(project.as_ref()).await
+        self.engine.store.scan(project.clone()).await;
+        self.engine.store.rules_of(project.as_ref()).await
     }
 
-    /// A rule by its name.
     async fn rule(&self, ctx: &CallCtx, name: &str) -> Result<Arc<CompiledRule>, CallError> {
         let rules = self.rules(ctx).await;
         find(&rules, name)
     }
 }
 
-/// Refuses to evaluate a rule that is not trusted, also where nothing would come of it.
+/// Fails for a rule that is not trusted: such a rule is not evaluated, not even for an explanation.
 pub(crate) fn must_be_active(rules: &ProjectRules, rule: &CompiledRule) -> Result<(), CallError> {
-    let Some(why) = rules.library.rules.inactive(rule) else {
+    let Some(why) = rules.loaded.rules.inactive(rule) else {
         return Ok(());
     };
     let message = format!("rule `{}` is inactive: {why}", rule.label);
@@ -134,7 +133,7 @@ pub(crate) fn find(rules: &ProjectRules, name: &str) -> Result<Arc<CompiledRule>
     let key: RuleKey = name
         .parse()
         .map_err(|error: crate::NoRuleKey| invalid(error.to_string()))?;
-    let set = &rules.library.rules;
+    let set = &rules.loaded.rules;
     if let Some(rule) = set.get(&key) {
         return Ok(Arc::clone(rule));
     }
@@ -142,9 +141,9 @@ pub(crate) fn find(rules: &ProjectRules, name: &str) -> Result<Arc<CompiledRule>
     let near = dodona_plugin::reading::nearest(&key.to_string(), labels);
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`dodona rules list` shows them all; one whose file is broken is in `dodona rules check`"
+        None => "run `dodona rules list` to list all rules, and `dodona rules check` to find broken files"
             .to_owned(),
     };
-    let message = format!("there is no rule `{key}`");
+    let message = format!("rule `{key}` not found");
     Err(CallError::new(ErrorCode::NotFound, message).hint(hint))
 }

@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use super::RuleMethods;
 
-/// What is in use now.
+/// The rules after the scan.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Reloaded {
-    /// How many rules.
+    /// Number of active rules.
     rules: usize,
-    /// How many problems; `rules.check` tells them.
+    /// Number of problems. `rules.check` lists them.
     problems: usize,
 }
 
 pub(super) async fn reload(methods: &RuleMethods, ctx: &CallCtx) -> Result<Reloaded, CallError> {
     let rules = methods.rules(ctx).await;
     Ok(Reloaded {
-        rules: rules.library.rules.rules().len(),
-        problems: rules.library.problems.len(),
+        rules: rules.loaded.rules.rules().len(),
+        problems: rules.loaded.problems.len(),
     })
 }

@@ -8,22 +8,22 @@ use serde_json::{Map, Value};
 use super::RuleMethods;
 use crate::settings::SettingsState;
 
-/// The settings that rules can read here.
+/// The settings that rules can read.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SettingsResult {
-    /// `context.user.settings`: `[settings]` in the `config.toml` of this server, and what you set
-    /// for plugins under `plugins`.
+    /// `context.user.settings`: `[settings]` in the server's `config.toml`, and your settings of plugins under
+    /// `plugins`.
     user: Map<String, Value>,
     /// `context.project.settings`: `[settings]` in the project's `.dodona/config.toml`. Empty while
     /// they are not trusted.
     project: Map<String, Value>,
-    /// Whether the project's settings count.
+    /// Whether the project's settings are in force.
     project_state: SettingsState,
 }
 
 pub(super) async fn show(methods: &RuleMethods, ctx: &CallCtx) -> SettingsResult {
     let rules = methods.rules(ctx).await;
-    let user = methods.live.user_settings(&ctx.principal.user, &rules);
+    let user = methods.engine.user_settings(&ctx.principal.user, &rules);
     let map = |value: &Value| value.as_object().cloned().unwrap_or_default();
     SettingsResult {
         user: map(&user),

@@ -11,12 +11,12 @@ use super::{RuleMethods, find};
 /// A rule.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RuleShown {
-    /// How it stands.
+    /// Status and counts.
     #[serde(flatten)]
     summary: RuleSummary,
-    /// As its file has it: condition, actions, limits, tests.
+    /// The content of its file: condition, actions, limits, tests.
     definition: Value,
-    /// The line of the file on which its condition stands.
+    /// Line number of the condition in the file.
     condition_line: usize,
 }
 
@@ -25,17 +25,17 @@ pub(super) async fn show(
     ctx: &CallCtx,
     name: &str,
 ) -> Result<RuleShown, CallError> {
-    let live = &methods.live;
+    let engine = &methods.engine;
     let rules = methods.rules(ctx).await;
     let rule = find(&rules, name)?;
-    let off = live.host.disabled(&ctx.principal.user);
-    let mut alive = live.log.liveness(ctx).await?;
+    let off = engine.host.disabled(&ctx.principal.user);
+    let mut alive = engine.log.liveness(ctx).await?;
     let liveness = alive.remove(&rule.label).unwrap_or_default();
     let definition = serde_json::to_value(&rule.rule).map_err(|error| {
-        CallError::new(ErrorCode::Internal, "the rule cannot be shown").log(error)
+        CallError::new(ErrorCode::Internal, "failed to show the rule").log(error)
     })?;
     Ok(RuleShown {
-        summary: RuleSummary::new(&rules.library, &rule, off.contains(&rule.label), liveness),
+        summary: RuleSummary::new(&rules.loaded, &rule, off.contains(&rule.label), liveness),
         definition,
         condition_line: rule.rule.spots.condition.line,
     })

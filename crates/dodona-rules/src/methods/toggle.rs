@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::RuleMethods;
 
-/// How a rule stands now.
+/// The new status of a rule.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Toggled {
-    /// Which rule, as `plugin/id`.
+    /// The rule, as `plugin/id`.
     rule: String,
-    /// Whether it is asked.
+    /// Whether the rule is evaluated.
     enabled: bool,
 }
 
@@ -22,13 +22,10 @@ pub(super) async fn disable(
 ) -> Result<Toggled, CallError> {
     let rule = methods.rule(ctx, name).await?;
     if rule.is_core {
-        let message = format!(
-            "`{}` is a core rule, and nobody switches it off",
-            rule.label
-        );
+        let message = format!("`{}` is a core rule and cannot be disabled", rule.label);
         return Err(CallError::new(ErrorCode::Forbidden, message));
     }
-    let host = &methods.live.host;
+    let host = &methods.engine.host;
     host.set_disabled(&ctx.principal.user, &rule.label, true)
         .await?;
     Ok(Toggled {
@@ -43,12 +40,15 @@ pub(super) async fn enable(
     name: &str,
 ) -> Result<Toggled, CallError> {
     let rule = methods.rule(ctx, name).await?;
-    let host = &methods.live.host;
+    let host = &methods.engine.host;
     host.set_disabled(&ctx.principal.user, &rule.label, false)
         .await?;
     if !rule.rule.enabled {
         let path = &rule.origin.path;
-        let message = format!("`{}` is off in its file", rule.label);
+        let message = format!(
+            "`{}` is disabled in its file (`enabled = false`)",
+            rule.label
+        );
         return Err(CallError::new(ErrorCode::InvalidRequest, message)
             .hint(format!("set `enabled = true` in {path}")));
     }

@@ -91,9 +91,10 @@ pub(super) fn facts(
         kind: event.kind.clone(),
         source: event.source.clone(),
         severity: severity(event.severity).to_owned(),
-        payload: match reads.any(Reads::PAYLOAD) {
-            true => Arc::new(payload(event, trigger)?),
-            false => empty(),
+        payload: if reads.any(Reads::PAYLOAD) {
+            Arc::new(payload(event, trigger)?)
+        } else {
+            empty()
         },
         timestamp: event.timestamp.to_string(),
     });

@@ -15,7 +15,7 @@ use super::messages::Messages;
 use super::past::Past;
 use crate::compile::{CompiledRule, project_rules};
 use crate::context::{Facts, RuleContext, empty};
-use crate::engine::{Answer, Decision, Limiter, Round};
+use crate::evaluate::{Decision, Limiter, RuleResult, TriggerEvaluation};
 use crate::format::Trigger;
 use crate::load::RuleSet;
 use crate::reads::Reads;
@@ -34,7 +34,7 @@ pub struct Setup<'r> {
     /// What the project has set, as it is now.
     pub project_settings: Arc<Value>,
     /// Which rules are not asked.
-    pub is_off: &'r (dyn Fn(&CompiledRule) -> bool + Send + Sync),
+    pub is_disabled: &'r (dyn Fn(&CompiledRule) -> bool + Send + Sync),
 }
 
 /// A set of rules on its way through the journal.
@@ -60,7 +60,7 @@ pub struct Step {
     /// What the rules saw; nothing where none was asked.
     pub facts: Option<Arc<Facts>>,
     /// Who had something to say.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<RuleResult>,
     /// Who was not asked, and why.
     pub gaps: Vec<(Arc<CompiledRule>, Gap)>,
 }
@@ -126,25 +126,27 @@ impl<'r> Replay<'r> {
         let rules = self.setup.rules.at(trigger);
         let contexts: Vec<RuleContext> = self.contexts(&facts, trigger);
         let gap = |rule: &CompiledRule| Gap::concerning(missing, rule.reads);
-        let is_off = |rule: &CompiledRule| (self.setup.is_off)(rule) || gap(rule).is_some();
-        let round = Round {
+        let is_disabled =
+            |rule: &CompiledRule| (self.setup.is_disabled)(rule) || gap(rule).is_some();
+        let round = TriggerEvaluation {
             rules,
             contexts: &contexts,
             limiter: &self.limiter,
             scripts: self.setup.scripts,
-            is_off: &is_off,
+            is_disabled: &is_disabled,
         };
-        let answers = round.ask();
-        let gaps = match missing == Reads::none() {
-            true => Vec::new(),
-            false => (rules.rules())
-                .filter(|rule| !(self.setup.is_off)(rule))
+        let answers = round.evaluate();
+        let gaps = if missing == Reads::none() {
+            Vec::new()
+        } else {
+            (rules.rules())
+                .filter(|rule| !(self.setup.is_disabled)(rule))
                 .filter_map(|rule| Some((Arc::clone(rule), gap(rule)?)))
-                .collect(),
+                .collect()
         };
         self.remember(&facts, &answers);
         if trigger == Trigger::OnSessionEnd {
-            self.limiter.session_ended(&facts);
+            self.limiter.end_session(&facts);
         }
         Ok(Step {
             trigger: Some(trigger),
@@ -237,7 +239,7 @@ impl<'r> Replay<'r> {
     }
 
     /// What rules set counts from the next event on.
-    fn remember(&mut self, facts: &Facts, answers: &[Answer]) {
+    fn remember(&mut self, facts: &Facts, answers: &[RuleResult]) {
         for answer in answers {
             for decision in &answer.outcome.decisions {
                 if let Decision::Effect(Effect::SetState { key, value }) = decision {

@@ -101,20 +101,20 @@ async fn a_rule_that_was_changed_added_or_removed_is_named_with_its_turn() {
     rig.put("hint.toml", &hint("Mind the dog."));
     named(
         1,
-        "the rule `rules/hint` (on_tool_complete) decides otherwise",
+        "the rule `rules/hint` (on_tool_complete) decides differently now",
     )
     .await;
     rig.remove("hint.toml");
     named(
         1,
-        "the rule `rules/hint` (on_tool_complete) decided something then and does not now",
+        "the rule `rules/hint` (on_tool_complete) had a decision then and has none now",
     )
     .await;
     rig.put("hint.toml", &hint(HINT));
     rig.put("forbid.toml", &forbid());
     named(
         1,
-        "the rule `rules/forbid` (on_tool_call) decides something now and did not then",
+        "the rule `rules/forbid` (on_tool_call) has a decision now and had none then",
     )
     .await;
     rig.remove("forbid.toml");
@@ -122,7 +122,7 @@ async fn a_rule_that_was_changed_added_or_removed_is_named_with_its_turn() {
     rig.remove("late.toml");
     named(
         3,
-        "the rule `rules/late` (on_turn_end) decided something then and does not now",
+        "the rule `rules/late` (on_turn_end) had a decision then and has none now",
     )
     .await;
     rig.put("late.toml", &late());

@@ -10,9 +10,10 @@ use crate::rig::{Rig, calls_echo, calls_fail, notice, put, rule};
 
 /// A rule with a script beside it.
 fn scripted(id: &str, trigger: &str) -> String {
-    let surfaces = match trigger.starts_with("on_tool") {
-        true => "surfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n",
-        false => "",
+    let surfaces = if trigger.starts_with("on_tool") {
+        "surfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n"
+    } else {
+        ""
     };
     format!(
         "[rule]\nid = \"{id}\"\ntrigger = \"{trigger}\"\n{surfaces}\

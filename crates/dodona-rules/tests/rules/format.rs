@@ -118,7 +118,7 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "id = \"no-main-writes\"",
             "id = \"No Main\"",
-            "a.toml:2:6  error: `id` is kebab-case: only a-z, 0-9 and `-`, such as `no-main`",
+            "a.toml:2:6  error: invalid `id`: only a-z, 0-9 and `-` are allowed, such as `no-main`",
         ),
         (
             "id = \"no-main-writes\"",
@@ -143,12 +143,12 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "version = \"1.2.3\"",
             "version = \"1.2\"",
-            "a.toml:5:11  error: `version` is not a semantic one",
+            "a.toml:5:11  error: invalid semantic version",
         ),
         (
             "trigger = \"on_tool_call\"",
             "trigger = \"on_tool_cal\"",
-            "a.toml:6:11  error: there is no trigger `on_tool_cal`, did you mean `on_tool_call`?",
+            "a.toml:6:11  error: unknown trigger `on_tool_cal`, did you mean `on_tool_call`?",
         ),
         (
             "trigger = \"on_tool_call\"\n",
@@ -198,23 +198,23 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "plugin_id",
             "plugin",
-            "a.toml:10:1  error: there is no key `plugin`",
+            "a.toml:10:1  error: unknown key `plugin`",
         ),
         (
             "[condition]\n",
             "[conditions]\n",
-            "there is no key `conditions`, did you mean `condition`?",
+            "unknown key `conditions`, did you mean `condition`?",
         ),
         (
             "expression = \"context.call.tool_name == 'vault_write'\"",
             "",
-            "a.toml:12:1  error: `[condition]` has neither an `expression` nor a `script`",
+            "a.toml:12:1  error: `[condition]` needs an `expression` or a `script`",
         ),
         ("[limits]", "script = \"a.lua\"\n[limits]", "not both"),
         (
             "cooldown = \"10m\"",
             "cooldown = \"soon\"",
-            "a.toml:16:12  error: `soon` is no cooldown",
+            "a.toml:16:12  error: invalid cooldown `soon`",
         ),
         (
             "cooldown = \"10m\"",
@@ -234,7 +234,7 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "trigger = \"on_tool_call\"",
             "trigger = \"on_turn_end\"",
-            "`on_error` says what becomes of a call, and is for `on_tool_call` only",
+            "`on_error` is only allowed for `on_tool_call`",
         ),
         (
             "type = \"require_approval\"\n",
@@ -244,7 +244,7 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "type = \"require_approval\"",
             "type = \"require_aproval\"",
-            "there is no action `require_aproval`, did you mean `require_approval`?",
+            "unknown action `require_aproval`, did you mean `require_approval`?",
         ),
         (
             "message = \"Really?\"\n\n",
@@ -254,7 +254,7 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "message = \"Really?\"\n\n",
             "message = \"Really?\"\nlevel = \"info\"\n",
-            "there is no key `level`",
+            "unknown key `level`",
         ),
         ("key = \"asked\"\n", "", "`[action]` has no `key`"),
         ("key = \"asked\"", "key = 1", "`key` must be a text"),
@@ -281,7 +281,7 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "context = { call",
             "contxt = { call",
-            "there is no key `contxt`, did you mean `context`?",
+            "unknown key `contxt`, did you mean `context`?",
         ),
     ] {
         let lines = broken(from, to);
@@ -307,15 +307,15 @@ fn everything_that_is_wrong_is_told_at_once() {
 fn a_rule_does_something_and_one_of_both_ways_to_say_it() {
     let without = GOOD.split("[[actions]]").next().unwrap();
     for (actions, told) in [
-        ("", "there is no table `[action]`"),
+        ("", "missing table `[action]`"),
         (
             "[action]\ntype = \"log\"\n[[actions]]\ntype = \"log\"\n",
             "not both",
         ),
-        ("actions = []\n", "there is no key `actions`"),
+        ("actions = []\n", "unknown key `actions`"),
         (
             "[action]\ntype = \"emit_event\"\nevent_type = \"tool.call\"\n",
-            "`event_type` begins with `custom.`",
+            "`event_type` must start with `custom.`",
         ),
         (
             "[action]\ntype = \"emit_event\"\nevent_type = \"custom.x\"\npayload = 1\n",
@@ -349,11 +349,9 @@ fn a_rule_does_something_and_one_of_both_ways_to_say_it() {
         .replace("on_tool_call", "on_turn_start")
         .replace("on_error = \"closed\"\n", "");
     let (_, problems) = format::parse("a.toml", &turn);
-    assert!(
-        problems[0]
-            .to_string()
-            .contains("`require_approval` is for `on_tool_call`, not for `on_turn_start`")
-    );
+    assert!(problems[0].to_string().contains(
+        "`require_approval` is only allowed for `on_tool_call`, not for `on_turn_start`"
+    ));
 }
 
 #[test]

@@ -107,12 +107,7 @@ async fn of_several_actions_one_that_fails_keeps_no_other_from_being_done() {
         log[0]["decisions"],
         json!([{"type": "log", "level": "info", "message": "second"}])
     );
-    assert!(
-        log[0]["error"]
-            .as_str()
-            .unwrap()
-            .starts_with("its action 1:")
-    );
+    assert!(log[0]["error"].as_str().unwrap().starts_with("action 1:"));
 }
 
 #[tokio::test]

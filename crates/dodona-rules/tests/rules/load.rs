@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dodona_rules::load::{self, Layers, Library, Loaded, load_directory, load_file};
+use dodona_rules::load::{self, Layers, LoadedFile, LoadedRules, load_directory, load_file};
 use dodona_rules::{Problem, Scope};
 
 use crate::rig::{Rig, put, rule};
@@ -13,14 +13,14 @@ fn plain(id: &str, head: &str) -> String {
 }
 
 /// Loads one file with this text.
-fn one(text: &[u8], scope: Scope) -> Loaded {
+fn one(text: &[u8], scope: Scope) -> LoadedFile {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.toml");
     std::fs::write(&path, text).unwrap();
     load_file(&path, scope)
 }
 
-fn only(loaded: &Loaded) -> String {
+fn only(loaded: &LoadedFile) -> String {
     assert_eq!(loaded.problems.len(), 1, "{:#?}", loaded.problems);
     let line = loaded.problems[0].to_string();
     let start = line.find("a.toml").unwrap();
@@ -46,12 +46,14 @@ fn what_counts_in_bundled_and_user_rules_only_is_said_elsewhere() {
         assert!(!rule.is_core && rule.key.to_string() == key);
         let lines: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[0].contains("a.toml:4:13  warning: `plugin_id` counts in bundled rules"));
-        assert!(lines[1].contains("a.toml:3:8  warning: `core` counts in bundled rules"));
+        assert!(
+            lines[0].contains("a.toml:4:13  warning: `plugin_id` is only allowed in bundled rules")
+        );
+        assert!(lines[1].contains("a.toml:3:8  warning: `core` is only allowed in bundled rules"));
     }
 }
 
-fn layer(folder: &Path, name: &str, texts: &[(&str, String)], scope: Scope) -> Vec<Loaded> {
+fn layer(folder: &Path, name: &str, texts: &[(&str, String)], scope: Scope) -> Vec<LoadedFile> {
     let folder = folder.join(name);
     for (name, text) in texts {
         put(&folder, name, text);
@@ -96,8 +98,8 @@ fn a_project_can_only_add_and_a_core_rule_is_never_replaced() {
         ),
         ..Layers::default()
     };
-    let library = Library::of(layers);
-    let mut names: Vec<(&str, &str)> = library
+    let loaded = LoadedRules::of(layers);
+    let mut names: Vec<(&str, &str)> = loaded
         .rules
         .rules()
         .iter()
@@ -111,11 +113,11 @@ fn a_project_can_only_add_and_a_core_rule_is_never_replaced() {
         ("soft", "user"),
     ];
     assert_eq!(names, expected);
-    let problems: Vec<String> = library.problems.iter().map(ToString::to_string).collect();
+    let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 4, "{problems:#?}");
-    assert!(problems[0].contains("`rules/core` is a core rule, and nothing replaces it"));
+    assert!(problems[0].contains("`rules/core` is a core rule and cannot be replaced"));
     assert!(problems[1].contains("d.toml:2:6") && problems[1].contains("already"));
-    assert!(library.problems.iter().all(Problem::is_error));
+    assert!(loaded.problems.iter().all(Problem::is_error));
 }
 
 #[test]
@@ -132,11 +134,11 @@ fn rules_are_asked_by_priority_and_then_by_id() {
         ],
         Scope::User,
     );
-    let library = Library::of(Layers {
+    let loaded = LoadedRules::of(Layers {
         user: loaded,
         ..Layers::default()
     });
-    let order: Vec<&str> = library
+    let order: Vec<&str> = loaded
         .rules
         .at(dodona_rules::Trigger::OnTurnStart)
         .rules()
@@ -166,24 +168,27 @@ fn a_script_cannot_be_outside_of_its_rules_directory() {
         let loaded = load_file(&rules.join("a.toml"), Scope::User);
         assert!(loaded.rule.is_none());
         assert!(
-            only(&loaded).contains("is outside of the directory of its rule"),
+            only(&loaded).contains("is outside the directory of its rule"),
             "{script}"
         );
     }
     let missing = "[rule]\nid = \"a\"\ntrigger = \"on_turn_start\"\n[condition]\nscript = \"no.lua\"\n[action]\ntype = \"log\"\n";
     put(&rules, "a.toml", missing);
     let loaded = load_file(&rules.join("a.toml"), Scope::User);
-    assert!(only(&loaded).contains("a.toml:5:10  error: the script `no.lua` cannot be read"));
+    assert!(only(&loaded).contains("a.toml:5:10  error: failed to read script `no.lua`"));
 }
 
 #[test]
 fn bytes_that_are_no_text_and_files_that_are_too_large_are_refused() {
     let loaded = one(b"[rule]\nid = \"\xff\xfe\"\n", Scope::User);
-    assert!(only(&loaded).contains("it is not UTF-8: line 2"));
+    assert!(only(&loaded).contains("invalid UTF-8 in line 2"));
     let large = vec![b'#'; 10 << 20];
-    assert!(only(&one(&large, Scope::User)).contains("it has 10485760 bytes; 262144 are allowed"));
+    assert!(
+        only(&one(&large, Scope::User))
+            .contains("the file has 10485760 bytes; the maximum is 262144")
+    );
     let missing = load_file(Path::new("/nowhere/a.toml"), Scope::User);
-    assert!(only(&missing).contains("it cannot be read"));
+    assert!(only(&missing).contains("failed to read the file"));
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("a.toml")).unwrap();
     let directory = load_file(&folder.path().join("a.toml"), Scope::User);
@@ -223,11 +228,11 @@ async fn a_file_that_is_not_named_after_its_rule_is_a_warning_of_the_check() {
     assert_eq!(
         tails,
         [
-            "Upper.toml:2:6  warning: the file is named `Upper.toml`, and its rule has the id \
+            "Upper.toml:2:6  warning: the file is named `Upper.toml`, but the id of its rule is \
              `upper`, rename the file to `upper.toml`",
-            "budget.toml:2:6  warning: the file is named `budget.toml`, and its rule has the id \
+            "budget.toml:2:6  warning: the file is named `budget.toml`, but the id of its rule is \
              `token-budget`, rename the file to `token-budget.toml`",
-            "other.toml:2:6  warning: the file is named `other.toml`, and its rule has the id \
+            "other.toml:2:6  warning: the file is named `other.toml`, but the id of its rule is \
              `in-project`, rename the file to `in-project.toml`",
         ]
     );

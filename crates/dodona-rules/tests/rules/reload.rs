@@ -96,7 +96,10 @@ async fn a_script_that_changes_is_read_again_and_one_that_appears_is_found() {
         [action]\ntype = \"deny\"\nmessage = \"no\"\n";
     let rig = Rig::with(&[("s.toml", text)]).await;
     assert!(rig.echo("x").await.is_ok());
-    assert!(rig.problems().await[0].contains("s.toml:5:10  error: the script `scripts/s.lua`"));
+    assert!(
+        rig.problems().await[0]
+            .contains("s.toml:5:10  error: failed to read script `scripts/s.lua`")
+    );
     rig.put("scripts/s.lua", "return true");
     rig.reload().await;
     assert!(rig.echo("x").await.is_err());

@@ -97,7 +97,7 @@ fn replay(rules: Vec<Arc<CompiledRule>>, tape: &Tape) -> Vec<Step> {
         settings: HashMap::new(),
         user_settings: Arc::clone(&nothing),
         project_settings: nothing,
-        is_off: &|_| false,
+        is_disabled: &|_| false,
     });
     let steps = tape.events.iter().map(|event| replay.event(event).unwrap());
     steps.collect()
@@ -214,7 +214,7 @@ fn an_event_of_another_version_does_not_end_the_replay() {
         settings: HashMap::new(),
         user_settings: Arc::clone(&nothing),
         project_settings: nothing,
-        is_off: &|_| false,
+        is_disabled: &|_| false,
     });
     let mut tape = Tape::new();
     tape.add(

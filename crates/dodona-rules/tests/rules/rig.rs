@@ -328,9 +328,10 @@ pub(crate) fn rule(id: &str, trigger: &str, condition: &str, action: &str) -> St
         .iter()
         .any(|kind| action.contains(kind));
     // Most tests call tools outside of a query.
-    let surfaces = match trigger.starts_with("on_tool") && !is_gate {
-        true => "surfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n",
-        false => "",
+    let surfaces = if trigger.starts_with("on_tool") && !is_gate {
+        "surfaces = [\"cli\", \"rpc\", \"web\", \"mcp\", \"internal\"]\n"
+    } else {
+        ""
     };
     format!(
         "[rule]\nid = \"{id}\"\ntrigger = \"{trigger}\"\n{surfaces}\

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use dodona_rules::load::{RuleSet, load_text};
 use dodona_rules::{
-    CompiledRule, Limiter, Origin, Outcome, Round, RuleContext, Scope, Trigger, evaluate,
+    CompiledRule, Limiter, Origin, Outcome, RuleContext, Scope, Trigger, TriggerEvaluation,
+    evaluate,
 };
 use dodona_script::Engine;
 use serde_json::{Value, json};
@@ -78,14 +79,14 @@ fn an_event_comes_to_the_same_whether_scripts_are_run_or_passed_by() {
     let (mut fired, mut failed) = (0, 0);
     for document in contexts() {
         let context = RuleContext::from_json(&document, &json!({})).unwrap();
-        let round = Round {
+        let round = TriggerEvaluation {
             rules: set.at(Trigger::OnToolComplete),
             contexts: std::slice::from_ref(&context),
             limiter: &Limiter::new(),
             scripts: &scripts,
-            is_off: &|_| false,
+            is_disabled: &|_| false,
         };
-        let answers = round.ask();
+        let answers = round.evaluate();
         for rule in &rules {
             let alone = evaluate(rule, &context, &scripts);
             let asked = answers.iter().find(|answer| answer.rule.key == rule.key);

@@ -72,7 +72,7 @@ async fn no_path_switches_a_core_rule_off() {
     assert!(rig.echo("x").await.is_err());
     let problems = rig.problems().await;
     assert!(
-        problems[0].contains("`rules/no` is defined in"),
+        problems[0].contains("`rules/no` is already defined in"),
         "{problems:?}"
     );
     // Nor does it itself.

@@ -1,4 +1,4 @@
-//! What the journal knows of a call of a mutating method.
+//! Records of mutating calls.
 
 use dodona_proto::{DoneStatus, ErrorCode};
 use jiff::Timestamp;
@@ -8,23 +8,23 @@ use serde_json::Value;
 use super::entry::{CallHead, mangled};
 use crate::{DbError, Row};
 
-/// A call of a mutating method.
+/// A recorded call of a mutating method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecord {
-    /// How it began.
+    /// Start of the call.
     pub head: CallHead,
-    /// How it ended, if it did.
+    /// End of the call, if it has ended.
     pub end: Option<CallEnd>,
 }
 
-/// How a call of a mutating method ended.
+/// The end of a recorded call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallEnd {
-    /// How.
+    /// Final status.
     pub status: DoneStatus,
-    /// With which error.
+    /// Error code, if it failed.
     pub code: Option<ErrorCode>,
-    /// When.
+    /// Time.
     pub ended: Timestamp,
 }
 

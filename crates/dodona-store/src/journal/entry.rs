@@ -1,4 +1,4 @@
-//! What goes into the journal, on its way there and back.
+//! Entries of the journal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -15,89 +15,89 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::JournalError;
-use super::live::Live;
+use super::live::LiveStream;
 use crate::{DbError, Row};
 
-/// How a stream begins.
+/// The start of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamHead {
-    /// Which stream.
+    /// Id of the stream.
     pub stream: StreamId,
-    /// Whose it is.
+    /// The user.
     pub user: UserId,
-    /// In which project.
+    /// The project.
     pub project: Option<ProjectId>,
-    /// Where the call came in.
+    /// The surface of the call.
     pub surface: Surface,
-    /// What was called.
+    /// The method.
     pub method: MethodName,
-    /// With what.
+    /// The parameters.
     pub params: Value,
-    /// When.
+    /// Time.
     pub began: Timestamp,
 }
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamEnd {
-    /// As its terminal says.
+    /// As in its `Done` item.
     pub status: DoneStatus,
-    /// As its terminal says.
+    /// As in its `Done` item.
     pub reason: Option<String>,
-    /// When.
+    /// Time.
     pub ended: Timestamp,
 }
 
-/// How a call of a mutating method begins.
+/// The start of a mutating call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallHead {
-    /// Which call.
+    /// Id of the call.
     pub call: CallId,
-    /// The names that led to it.
+    /// The plugin path.
     pub path: PluginPath,
-    /// What was called.
+    /// The method.
     pub method: MethodName,
-    /// On whose behalf.
+    /// The user.
     pub user: UserId,
-    /// In which project.
+    /// The project.
     pub project: Option<ProjectId>,
-    /// With what.
+    /// The parameters.
     pub params: Value,
-    /// When.
+    /// Time.
     pub began: Timestamp,
 }
 
-/// The input of a trigger, or a decision.
+/// A recorded trigger input or decision.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decided {
-    /// Which of the two.
-    pub kind: DecidedKind,
+pub struct DecisionRecord {
+    /// Input or decision.
+    pub kind: DecisionRecordKind,
     /// The trigger's or decision's name, such as `on_turn_start` or `deny`.
     pub name: String,
-    /// Who says so: a plugin's name.
+    /// The plugin that recorded it.
     pub source: String,
-    /// In which call.
+    /// The call.
     pub call: Option<CallId>,
-    /// On whose behalf.
+    /// The user.
     pub user: Option<UserId>,
-    /// In which project.
+    /// The project.
     pub project: Option<ProjectId>,
-    /// When.
+    /// Time.
     pub at: Timestamp,
-    /// Particulars.
+    /// The payload.
     pub body: Value,
 }
 
 /// Input or outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecidedKind {
+pub enum DecisionRecordKind {
     /// What a trigger saw.
     Trigger,
     /// What was decided.
     Decision,
 }
 
-impl DecidedKind {
+impl DecisionRecordKind {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Trigger => "trigger",
@@ -106,17 +106,17 @@ impl DecidedKind {
     }
 }
 
-/// An item as it is stored and sent: its body is JSON text already, so that no reader pays for
-/// writing it again.
+/// An item in the form in which it is stored and sent. Its body is JSON text, so that it is serialised only once
+/// for all readers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredItem {
     /// The call that emitted it.
     pub call_id: CallId,
-    /// Its place in the stream.
+    /// Number in the stream, from 1.
     pub seq: u64,
-    /// The names that led to the call.
+    /// The plugin path of the call.
     pub path: PluginPath,
-    /// What it is.
+    /// The kind.
     pub kind: ItemKind,
     /// The body, a JSON object.
     pub body: Box<str>,
@@ -137,7 +137,7 @@ impl StoredItem {
         out.push_str(&self.body[1..]);
     }
 
-    /// Whether nothing follows it in its stream.
+    /// Whether it is the last item of its stream.
     pub fn ends_stream(&self) -> bool {
         self.kind == ItemKind::Done && self.call_id.depth() == 0
     }
@@ -173,16 +173,16 @@ impl From<HubStreamItem> for StoredItem {
     }
 }
 
-/// An item's body on its way to the journal.
+/// The body of an item before it is stored.
 pub(super) enum Body {
     /// Text that may still grow while it waits: `{"content_type": …, "data": {"text": …}}`.
     Delta {
         content_type: Cow<'static, str>,
         text: String,
     },
-    /// Anything else, as JSON text.
+    /// Any other body, as JSON text.
     Json { kind: ItemKind, text: String },
-    /// A terminal, kept readable because it also ends the stream.
+    /// A `Done`, not serialised yet because it also ends the stream.
     Done {
         status: DoneStatus,
         reason: Option<String>,
@@ -261,15 +261,15 @@ fn delta_text(mut data: Value) -> Result<String, Value> {
     }
 }
 
-/// What the pump takes in.
+/// A request to the writer of the journal.
 pub(super) enum Entry {
     Begin {
         head: Box<StreamHead>,
         params: String,
-        live: Arc<Live>,
+        live: Arc<LiveStream>,
     },
     Item {
-        live: Arc<Live>,
+        live: Arc<LiveStream>,
         call: CallId,
         path: PluginPath,
         body: Body,
@@ -287,20 +287,20 @@ pub(super) enum Entry {
         event: Arc<Event>,
         body: String,
     },
-    Decided {
-        decided: Box<Decided>,
+    DecisionRecord {
+        decided: Box<DecisionRecord>,
         body: String,
     },
-    /// Nothing; its acknowledgement tells that everything before it is committed.
+    /// Empty. Its acknowledgement means that all earlier entries are committed.
     Flush,
 }
 
-/// An entry in the queue, with the room it takes up and whoever waits for its commit.
+/// A queued entry, with its permits and the channel of the caller that waits for the commit.
 pub(super) struct Queued {
     pub(super) entry: Entry,
     pub(super) permit: Option<OwnedSemaphorePermit>,
     pub(super) ack: Option<oneshot::Sender<Result<(), JournalError>>>,
-    /// Whether it may wait a moment for others to share its commit.
+    /// Whether it may wait briefly to share a commit with later entries.
     pub(super) can_wait: bool,
 }
 
@@ -425,11 +425,11 @@ pub(super) fn moment(millis: i64) -> Result<Timestamp, DbError> {
     Timestamp::from_millisecond(millis).map_err(|_| mangled("a time"))
 }
 
-/// A column that holds what this version cannot have written.
+/// A column with an invalid value.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` of the journal holds something unreadable")]
-struct Mangled(&'static str);
+struct InvalidColumn(&'static str);
 
 pub(super) fn mangled(column: &'static str) -> DbError {
-    DbError::abort(Mangled(column))
+    DbError::abort(InvalidColumn(column))
 }

@@ -1,4 +1,4 @@
-//! Reading events again, in order and page by page.
+//! Reading recorded events page by page.
 
 use dodona_proto::{CallId, Event, ProjectId, Severity, UserId};
 use jiff::Timestamp;
@@ -8,29 +8,29 @@ use super::entry::{causes, mangled, moment, word};
 use super::schema;
 use crate::{Db, DbError, Row, Tx};
 
-/// How many events a page has at most.
+/// Maximum number of events per page.
 const PAGE_ROWS: u32 = 2_048;
 
-/// How many bytes of payloads a page has at most; one event more than that is a page of its own.
+/// Maximum payload bytes per page. A larger event is a page of its own.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Which events to read.
+/// A filter for events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Those of this user.
+    /// Only events of this user.
     pub user: UserId,
-    /// Those in this project; all projects, and none, without.
+    /// Only events of this project. `None` means all events, with or without a project.
     pub project: Option<ProjectId>,
-    /// Those of these types; all without.
+    /// Only events of these types. Empty means all.
     pub kinds: Vec<String>,
-    /// None before this.
+    /// Only events at or after this time.
     pub since: Option<Timestamp>,
-    /// None after this.
+    /// Only events at or before this time.
     pub until: Option<Timestamp>,
 }
 
 impl EventFilter {
-    /// Everything of a user.
+    /// All events of a user.
     pub fn of(user: UserId) -> Self {
         Self {
             user,
@@ -42,31 +42,31 @@ impl EventFilter {
     }
 }
 
-/// Where reading goes on.
+/// Where and in which direction to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// With the oldest, forwards.
+pub enum ReadPosition {
+    /// From the oldest event, forwards.
     Beginning,
     /// After an event, forwards.
     After(u64),
-    /// With the newest, backwards.
+    /// From the newest event, backwards.
     End,
     /// Before an event, backwards.
     Before(u64),
 }
 
-/// An event as the journal has it: its payload is text, for whoever wants to look into it.
+/// A recorded event. Its payload is unparsed JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedEvent {
-    /// Its place in the journal; grows with time.
+    /// Position in the journal; increases with time.
     pub position: u64,
     /// Its id.
     pub id: Uuid,
-    /// What happened, dotted.
+    /// The type, with dots.
     pub kind: String,
-    /// Who says so.
+    /// The plugin that published it.
     pub source: String,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
     /// When.
     pub timestamp: Timestamp,
@@ -76,14 +76,14 @@ pub struct RecordedEvent {
     pub project: Option<ProjectId>,
     /// In which call.
     pub call: Option<CallId>,
-    /// Particulars, as JSON.
+    /// The payload as JSON text.
     pub payload: Box<str>,
-    /// The types of the events that led to it.
+    /// Types of the events that caused it, oldest first.
     pub causes: Vec<String>,
 }
 
 impl RecordedEvent {
-    /// The event with its payload read.
+    /// Parses the payload.
     ///
     /// # Errors
     ///
@@ -108,21 +108,27 @@ impl RecordedEvent {
 pub(super) async fn page(
     db: &Db,
     filter: EventFilter,
-    place: Place,
+    place: ReadPosition,
 ) -> Result<Vec<RecordedEvent>, DbError> {
     db.read(move |tx| read(tx, &filter, place)).await
 }
 
-fn read(tx: &Tx<'_>, filter: &EventFilter, place: Place) -> Result<Vec<RecordedEvent>, DbError> {
+fn read(
+    tx: &Tx<'_>,
+    filter: &EventFilter,
+    place: ReadPosition,
+) -> Result<Vec<RecordedEvent>, DbError> {
     let millis = |time: Option<Timestamp>, none: i64| time.map_or(none, Timestamp::as_millisecond);
     let since = millis(filter.since, i64::MIN);
     let (sql, from) = match place {
         // The first row that is young enough: from there on rows are read in their own order.
-        Place::Beginning if filter.since.is_some() => (schema::EVENTS_FORWARDS, first(tx, since)?),
-        Place::Beginning => (schema::EVENTS_FORWARDS, -1),
-        Place::After(position) => (schema::EVENTS_FORWARDS, number(position)),
-        Place::End => (schema::EVENTS_BACKWARDS, i64::MAX),
-        Place::Before(position) => (schema::EVENTS_BACKWARDS, number(position)),
+        ReadPosition::Beginning if filter.since.is_some() => {
+            (schema::EVENTS_FORWARDS, first(tx, since)?)
+        }
+        ReadPosition::Beginning => (schema::EVENTS_FORWARDS, -1),
+        ReadPosition::After(position) => (schema::EVENTS_FORWARDS, number(position)),
+        ReadPosition::End => (schema::EVENTS_BACKWARDS, i64::MAX),
+        ReadPosition::Before(position) => (schema::EVENTS_BACKWARDS, number(position)),
     };
     let kinds = match filter.kinds.is_empty() {
         true => String::new(),
@@ -152,12 +158,12 @@ fn read(tx: &Tx<'_>, filter: &EventFilter, place: Place) -> Result<Vec<RecordedE
     Ok(rows.into_iter().map_while(|row| row).collect())
 }
 
-/// The newest events of a type, or below it.
+/// The newest events of a type and its subtypes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recent {
-    /// The newest first.
+pub struct RecentEvents {
+    /// Newest first.
     pub events: Vec<RecordedEvent>,
-    /// Whether there are older ones that were not asked for, or did not fit.
+    /// Whether there are older events that were left out.
     pub more: bool,
 }
 
@@ -168,18 +174,17 @@ pub(super) async fn recent(
     filter: EventFilter,
     below: String,
     limit: u32,
-) -> Result<Recent, DbError> {
+) -> Result<RecentEvents, DbError> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut events = match below.is_empty() {
-        true => page(db, filter, Place::End).await?,
-        false => {
-            db.read(move |tx| newest(tx, &filter, &below, limit.saturating_add(1)))
-                .await?
-        }
+    let mut events = if below.is_empty() {
+        page(db, filter, ReadPosition::End).await?
+    } else {
+        db.read(move |tx| newest(tx, &filter, &below, limit.saturating_add(1)))
+            .await?
     };
     let more = events.len() > most || is_full(&events);
     events.truncate(most);
-    Ok(Recent { events, more })
+    Ok(RecentEvents { events, more })
 }
 
 fn newest(

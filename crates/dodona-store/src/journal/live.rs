@@ -1,4 +1,4 @@
-//! A stream that is being written.
+//! A running stream.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::entry::StoredItem;
 
-/// How far a stream has come.
+/// Progress of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tail {
     /// The newest committed item.
@@ -27,8 +27,8 @@ pub(super) enum TailState {
     Failed,
 }
 
-/// What writers, readers and the pump share of one stream.
-pub(super) struct Live {
+/// State shared by the writers, the readers and the journal task of one stream.
+pub(super) struct LiveStream {
     pub(super) id: StreamId,
     /// The stream's row; set by the pump with the row.
     no: AtomicI64,
@@ -46,7 +46,7 @@ struct Ring {
     max_bytes: usize,
 }
 
-impl Live {
+impl LiveStream {
     pub(super) fn new(id: StreamId, max_items: usize, max_bytes: usize) -> Self {
         Self {
             id,
@@ -73,7 +73,7 @@ impl Live {
         self.no.store(no, Ordering::Relaxed);
     }
 
-    /// Takes the next number.
+    /// Assigns the next item number.
     pub(super) fn number(&self) -> u64 {
         self.next_seq.fetch_add(1, Ordering::Relaxed)
     }
@@ -86,7 +86,7 @@ impl Live {
         self.tail.borrow().state
     }
 
-    /// Keeps a committed item for the readers. They are woken by [`Live::announce`].
+    /// Keeps a committed item for the readers. Wake them with [`LiveStream::announce`].
     pub(super) fn keep(&self, item: Arc<StoredItem>) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.bytes += item.body.len();
@@ -100,12 +100,12 @@ impl Live {
         }
     }
 
-    /// Tells the readers how far the stream has come.
+    /// Wakes the readers with the new progress.
     pub(super) fn announce(&self, tail: Tail) {
         self.tail.send_replace(tail);
     }
 
-    /// Tells writers and readers that an item could not be stored.
+    /// Wakes writers and readers because an item could not be stored.
     pub(super) fn fail(&self) {
         self.tail.send_modify(|tail| tail.state = TailState::Failed);
     }

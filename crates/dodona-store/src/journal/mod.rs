@@ -36,16 +36,16 @@ use tokio::time::Instant;
 
 use crate::{Db, DbError, Durability, MigrateError, Store};
 use entry::{Entry, Queued};
-use live::Live;
+use live::LiveStream;
 
 pub use crate::Redactor;
 pub use call_record::{CallEnd, CallRecord};
-pub use entry::{CallHead, Decided, DecidedKind, StoredItem, StreamEnd, StreamHead};
-pub use history::{EventFilter, Place, Recent, RecordedEvent};
+pub use entry::{CallHead, DecisionRecord, DecisionRecordKind, StoredItem, StreamEnd, StreamHead};
+pub use history::{EventFilter, ReadPosition, RecentEvents, RecordedEvent};
 pub use reader::StreamReader;
 pub use recovery::{InterruptedStream, Recovered};
-pub use retention::{Held, Pruned, Retention};
-pub use writer::{Begun, Ready, StreamWriter};
+pub use retention::{JournalSize, Pruned, Retention};
+pub use writer::{ReservedEntry, StreamStart, StreamWriter};
 
 /// The journal's own file.
 const FILE: &str = "journal.db";
@@ -59,50 +59,50 @@ const EVENT_BACKLOG: usize = 1024;
 /// After how many bytes those that wait for growth are woken.
 const GROWTH_NOTICE: u64 = 64 << 10;
 
-/// Why the journal did not do its part.
+/// Why a request to the journal failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// It could not be opened.
+    /// The journal could not be opened.
     #[error("failed to open the journal")]
     Open(#[source] Arc<MigrateError>),
-    /// The database refused a write or a read.
-    #[error("the journal's database does not do its part")]
+    /// A read or write of the database failed.
+    #[error("journal database error")]
     Database(#[from] DbError),
-    /// One entry is larger than the journal takes.
-    #[error("an item of {size} bytes is larger than the {limit} a journal entry may have")]
+    /// An entry exceeds the size limit.
+    #[error("an item of {size} bytes exceeds the limit of {limit} bytes for a journal entry")]
     TooLarge {
-        /// How large it is.
+        /// Size of the entry in bytes.
         size: usize,
-        /// How large it may be.
+        /// Limit in bytes.
         limit: usize,
     },
     /// An earlier item of this stream could not be stored, so nothing may follow it.
-    #[error("an earlier item of this stream could not be stored")]
+    #[error("failed to store an earlier item of this stream")]
     StreamFailed,
     /// The beginning of this call could not be stored, so its end is no record of it.
-    #[error("the beginning of this call could not be stored")]
+    #[error("failed to store the start of this call")]
     CallLost,
     /// The journal is closed: the server is stopping.
     #[error("the journal is closed")]
     Closed,
 }
 
-/// Tells how an entry's commit went.
+/// Receives the result of an entry's commit.
 type Committed = oneshot::Receiver<Result<(), JournalError>>;
 
-/// How large queues and rings may grow.
+/// Limits of queues and buffers.
 #[derive(Debug, Clone)]
 pub struct JournalOptions {
-    /// Bytes of entries that may wait for their commit.
+    /// Maximum bytes of entries that wait for a commit.
     pub queue_bytes: usize,
-    /// Bytes of one entry.
+    /// Maximum bytes of one entry.
     pub entry_bytes: usize,
-    /// Items of one live stream kept in memory for its readers.
+    /// Maximum number of items of a running stream kept in memory for its readers.
     pub ring_items: usize,
-    /// Bytes of the same.
+    /// Maximum bytes of these items.
     pub ring_bytes: usize,
-    /// What must never be written.
+    /// Redacts secrets before entries are stored.
     pub redactor: Redactor,
 }
 
@@ -128,7 +128,7 @@ struct Inner {
     db: Db,
     queue: mpsc::UnboundedSender<Queued>,
     permits: Arc<Semaphore>,
-    live: Arc<Mutex<HashMap<StreamId, Arc<Live>>>>,
+    live: Arc<Mutex<HashMap<StreamId, Arc<LiveStream>>>>,
     events: broadcast::Sender<Arc<Event>>,
     options: JournalOptions,
     recovered: Recovered,
@@ -240,14 +240,14 @@ impl Journal {
     }
 
     /// Begins a stream. Returns once that is queued: items may follow at once, and the id may be
-    /// handed out when [`Begun`] says so, because then it is known after any crash.
+    /// handed out when [`StreamStart`] says so, because then it is known after any crash.
     pub async fn begin_stream(
         &self,
         mut head: StreamHead,
-    ) -> Result<(StreamWriter, Begun), JournalError> {
+    ) -> Result<(StreamWriter, StreamStart), JournalError> {
         self.inner.options.redactor.value(&mut head.params);
         let options = &self.inner.options;
-        let live = Arc::new(Live::new(
+        let live = Arc::new(LiveStream::new(
             head.stream,
             options.ring_items,
             options.ring_bytes,
@@ -260,7 +260,10 @@ impl Journal {
             live: Arc::clone(&live),
         };
         let committed = self.push_and_ask(began, permit);
-        Ok((StreamWriter::new(self.clone(), live), Begun(committed)))
+        Ok((
+            StreamWriter::new(self.clone(), live),
+            StreamStart(committed),
+        ))
     }
 
     /// Notes that a call of a mutating method began. Returns once it is queued.
@@ -315,12 +318,12 @@ impl Journal {
     }
 
     /// Journals the input of a trigger or a decision. Returns once it is queued.
-    pub async fn note(&self, mut decided: Decided) -> Result<(), JournalError> {
+    pub async fn note(&self, mut decided: DecisionRecord) -> Result<(), JournalError> {
         self.inner.options.redactor.value(&mut decided.body);
         let body = decided.body.to_string();
         let size = body.len();
         let decided = Box::new(decided);
-        self.queue_waiting(Entry::Decided { decided, body }, size)
+        self.queue_waiting(Entry::DecisionRecord { decided, body }, size)
             .await
     }
 
@@ -394,7 +397,7 @@ impl Journal {
     pub async fn events_from(
         &self,
         filter: EventFilter,
-        place: Place,
+        place: ReadPosition,
     ) -> Result<Vec<RecordedEvent>, JournalError> {
         Ok(history::page(&self.inner.db, filter, place).await?)
     }
@@ -406,7 +409,7 @@ impl Journal {
         filter: EventFilter,
         below: &str,
         limit: u32,
-    ) -> Result<Recent, JournalError> {
+    ) -> Result<RecentEvents, JournalError> {
         Ok(history::recent(&self.inner.db, filter, below.to_owned(), limit).await?)
     }
 
@@ -467,7 +470,7 @@ impl Journal {
     }
 
     /// How much it holds; that reads all of it.
-    pub async fn held(&self) -> Result<Held, JournalError> {
+    pub async fn held(&self) -> Result<JournalSize, JournalError> {
         Ok(retention::held(&self.inner.db).await?)
     }
 
@@ -481,7 +484,7 @@ impl Journal {
         self.inner.options.queue_bytes - self.inner.permits.available_permits()
     }
 
-    fn live(&self, stream: StreamId) -> Option<Arc<Live>> {
+    fn live(&self, stream: StreamId) -> Option<Arc<LiveStream>> {
         self.inner
             .live
             .lock()

@@ -1,4 +1,4 @@
-//! The one writer of the journal.
+//! The task that writes the journal.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,57 +10,57 @@ use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::entry::{
-    Body, CallHead, Decided, Entry, Queued, StoredItem, StreamHead, call_suffix, kind_number,
-    word_of,
+    Body, CallHead, DecisionRecord, Entry, Queued, StoredItem, StreamHead, call_suffix,
+    kind_number, word_of,
 };
-use super::live::{Live, Tail, TailState};
+use super::live::{LiveStream, Tail, TailState};
 use super::{JournalError, recovery, schema};
 use crate::{Db, DbError, Tx};
 
-/// How many entries one transaction takes at most.
+/// Maximum number of entries per transaction.
 const BATCH: usize = 1024;
 
-/// How long entries that can wait do so: long enough for what follows them at once, too short for
-/// anybody to notice.
+/// How long an entry waits to share a commit with later ones: long enough for an immediate successor, too short
+/// to be noticed.
 const LINGER: Duration = Duration::from_millis(5);
 
-/// Why a stream ends of which an item could not be stored.
+/// The reason of a stream that ends because an item could not be stored.
 const LOST_AN_ITEM: &str = "failed to store an item of the stream";
 
-/// How long to wait before terminals that could not be stored are tried again.
+/// Delay before `Done` items that could not be stored are tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
 type Ack = oneshot::Sender<Result<(), JournalError>>;
 
 pub(super) struct Pump {
     db: Db,
-    live: Arc<Mutex<HashMap<StreamId, Arc<Live>>>>,
+    live: Arc<Mutex<HashMap<StreamId, Arc<LiveStream>>>>,
     events: broadcast::Sender<Arc<Event>>,
     next_stream: i64,
     /// Streams of which an item could not be stored, and the path of their root. Their terminals
     /// are written as soon as the database takes something again.
-    failed: Vec<(Arc<Live>, PluginPath)>,
+    failed: Vec<(Arc<LiveStream>, PluginPath)>,
     /// Running calls of mutating methods whose beginning could not be stored: their end must not
     /// pass for a record of them.
     lost: HashSet<CallId>,
 }
 
-/// What one transaction writes.
+/// The rows of one transaction.
 enum Row {
     Begin {
         no: i64,
         head: Box<StreamHead>,
         params: String,
-        live: Arc<Live>,
+        live: Arc<LiveStream>,
     },
     Item {
-        live: Arc<Live>,
+        live: Arc<LiveStream>,
         item: Arc<StoredItem>,
         end: Option<(DoneStatus, Option<String>)>,
     },
-    /// The terminals of a stream that lost an item.
+    /// The `Done` items of a stream that lost an item.
     Close {
-        live: Arc<Live>,
+        live: Arc<LiveStream>,
         root: PluginPath,
     },
     CallBegan {
@@ -76,13 +76,13 @@ enum Row {
         event: Arc<Event>,
         body: String,
     },
-    Decided {
-        decided: Box<Decided>,
+    DecisionRecord {
+        decided: Box<DecisionRecord>,
         body: String,
     },
 }
 
-/// A transaction's worth of entries, and who is to be told.
+/// The entries of one transaction, with the callers that wait for them.
 #[derive(Default)]
 struct Batch {
     rows: Vec<Row>,
@@ -93,7 +93,7 @@ struct Batch {
 impl Pump {
     pub(super) fn new(
         db: Db,
-        live: Arc<Mutex<HashMap<StreamId, Arc<Live>>>>,
+        live: Arc<Mutex<HashMap<StreamId, Arc<LiveStream>>>>,
         events: broadcast::Sender<Arc<Event>>,
         next_stream: i64,
     ) -> Self {
@@ -107,7 +107,7 @@ impl Pump {
         }
     }
 
-    /// Runs until every handle of the journal is gone.
+    /// Runs until all handles of the journal are dropped.
     pub(super) async fn run(mut self, mut entries: mpsc::UnboundedReceiver<Queued>) {
         let mut drained = Vec::with_capacity(BATCH);
         while self.drain(&mut entries, &mut drained).await {
@@ -131,7 +131,7 @@ impl Pump {
         patience.is_err() || !drained.is_empty()
     }
 
-    /// Merges, numbers and writes out what was drained.
+    /// Merges deltas, numbers the items and writes the batch.
     fn prepare(&mut self, drained: &mut Vec<Queued>) -> Batch {
         let mut batch = Batch::default();
         for Queued {
@@ -193,7 +193,7 @@ impl Pump {
                 code: code.map(Into::into),
             },
             Entry::Event { event, body } => Row::Event { event, body },
-            Entry::Decided { decided, body } => Row::Decided { decided, body },
+            Entry::DecisionRecord { decided, body } => Row::DecisionRecord { decided, body },
         }))
     }
 
@@ -220,13 +220,13 @@ impl Pump {
         }
     }
 
-    /// Shows readers and subscribers what is now durable.
+    /// Delivers committed items and events to readers and subscribers.
     fn publish(&mut self, rows: &[Row]) {
         // Their terminals were among the rows.
         self.failed.clear();
         metrics::counter!("dodona_journal_commits_total").increment(1);
         metrics::counter!("dodona_journal_entries_total").increment(rows.len() as u64);
-        let mut tails: Vec<(&Arc<Live>, Tail)> = Vec::new();
+        let mut tails: Vec<(&Arc<LiveStream>, Tail)> = Vec::new();
         for row in rows {
             match row {
                 Row::Begin { live, .. } => {
@@ -253,13 +253,13 @@ impl Pump {
                     }
                 }
                 Row::Event { event, .. } => {
-                    // An error means that nobody subscribes.
+                    // An error means that there are no subscribers.
                     let _ = self.events.send(Arc::clone(event));
                 }
                 Row::Close { live, .. } => {
                     self.streams().remove(&live.id);
                 }
-                Row::CallBegan { .. } | Row::CallEnded { .. } | Row::Decided { .. } => {}
+                Row::CallBegan { .. } | Row::CallEnded { .. } | Row::DecisionRecord { .. } => {}
             }
         }
         for (live, tail) in tails {
@@ -270,10 +270,10 @@ impl Pump {
         }
     }
 
-    /// Ends the streams that lost an item. Others are not affected.
+    /// Ends the streams that lost an item. Other streams are not affected.
     fn give_up(&mut self, rows: &[Row], error: &DbError) {
         metrics::counter!("dodona_journal_failures_total").increment(1);
-        tracing::error!(%error, entries = rows.len(), "the journal could not store a batch");
+        tracing::error!(%error, entries = rows.len(), "failed to store a batch of journal entries");
         for row in rows {
             match row {
                 Row::Begin { head, live, .. } => self.fail(live, head.method.plugin()),
@@ -287,13 +287,13 @@ impl Pump {
                     // Where both are of this batch, the end is answered for both.
                     self.lost.remove(call);
                 }
-                Row::Close { .. } | Row::Event { .. } | Row::Decided { .. } => {}
+                Row::Close { .. } | Row::Event { .. } | Row::DecisionRecord { .. } => {}
             }
         }
     }
 
-    /// Lets nothing more of a stream be stored but its terminals.
-    fn fail(&mut self, live: &Arc<Live>, plugin: &str) {
+    /// Rejects further items of a stream, except its `Done` items.
+    fn fail(&mut self, live: &Arc<LiveStream>, plugin: &str) {
         if live.state() != TailState::Failed {
             live.fail();
             let root = plugin.parse().expect("a plugin's name is a path of one");
@@ -301,7 +301,7 @@ impl Pump {
         }
     }
 
-    fn streams(&self) -> std::sync::MutexGuard<'_, HashMap<StreamId, Arc<Live>>> {
+    fn streams(&self) -> std::sync::MutexGuard<'_, HashMap<StreamId, Arc<LiveStream>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -317,14 +317,14 @@ async fn linger(entries: &mut mpsc::UnboundedReceiver<Queued>, drained: &mut Vec
     {
         looked_at = drained.len();
         let more = entries.recv_many(drained, BATCH - looked_at);
-        // An error means that the time is over.
+        // An error is the timeout.
         let _ = tokio::time::timeout_at(until, more).await;
     }
 }
 
 fn answer(ack: Option<Ack>, outcome: Result<(), JournalError>) {
     if let Some(ack) = ack {
-        // Whoever waited may have gone.
+        // The caller may have stopped waiting.
         let _ = ack.send(outcome);
     }
 }
@@ -385,7 +385,7 @@ fn join(before: Option<&mut Queued>, queued: Queued) -> Option<Queued> {
     }
 }
 
-fn item_row(live: Arc<Live>, call: CallId, path: PluginPath, body: Body) -> Row {
+fn item_row(live: Arc<LiveStream>, call: CallId, path: PluginPath, body: Body) -> Row {
     let kind = body.kind();
     let end = match &body {
         Body::Done { status, reason } if call.depth() == 0 => Some((*status, reason.clone())),
@@ -448,7 +448,7 @@ fn write(tx: &Tx<'_>, rows: &[Row]) -> Result<(), DbError> {
                 )?;
             }
             Row::Event { event, body } => add_event(tx, event, body)?,
-            Row::Decided { decided, body } => add_decided(tx, decided, body)?,
+            Row::DecisionRecord { decided, body } => add_decided(tx, decided, body)?,
         }
     }
     Ok(())
@@ -509,7 +509,7 @@ fn add_event(tx: &Tx<'_>, event: &Event, body: &str) -> Result<(), DbError> {
     tx.execute(schema::ADD_RECORD, values).map(drop)
 }
 
-fn add_decided(tx: &Tx<'_>, decided: &Decided, body: &str) -> Result<(), DbError> {
+fn add_decided(tx: &Tx<'_>, decided: &DecisionRecord, body: &str) -> Result<(), DbError> {
     let user = decided.user.as_ref().map(|id| id.as_str());
     let project = decided.project.as_ref().map(|id| id.as_str());
     let call = decided.call.map(|call| call.to_string());

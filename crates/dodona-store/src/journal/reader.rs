@@ -1,4 +1,4 @@
-//! The reading end of a stream.
+//! Reading a stream.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use dodona_proto::StreamId;
 use tokio::sync::watch;
 
 use super::entry::{StoredItem, read_item};
-use super::live::{Live, Tail, TailState};
+use super::live::{LiveStream, Tail, TailState};
 use super::{JournalError, schema};
 use crate::{Db, DbError};
 
-/// How many items one step hands out at most.
+/// Maximum number of items per read.
 const PAGE: u32 = 256;
 
-/// Reads a stream by sequence number: what is stored, then what comes. Holds nothing but its
-/// place, so a reader that stops reading costs nothing.
+/// Reads a stream by item number: stored items first, then new ones. Holds only its position, so an idle reader
+/// costs nothing.
 pub struct StreamReader {
     db: Db,
     stream: StreamId,
-    live: Option<(Arc<Live>, watch::Receiver<Tail>)>,
+    live: Option<(Arc<LiveStream>, watch::Receiver<Tail>)>,
     after: u64,
     ended: bool,
 }
@@ -27,7 +27,7 @@ impl StreamReader {
     pub(super) fn new(
         db: Db,
         stream: StreamId,
-        live: Option<Arc<Live>>,
+        live: Option<Arc<LiveStream>>,
         ended: bool,
         after: u64,
     ) -> Self {
@@ -44,18 +44,18 @@ impl StreamReader {
         }
     }
 
-    /// Whether the stream was still being written when this reader was made.
+    /// Whether the stream was running when the reader was created.
     pub fn is_live(&self) -> bool {
         self.live.is_some()
     }
 
-    /// The number of the last item handed out.
+    /// Number of the last returned item.
     pub fn position(&self) -> u64 {
         self.after
     }
 
-    /// The next items, at least one; `None` after the terminal. Waits for items that are yet to
-    /// come. Can be dropped and called again without losing or repeating any.
+    /// Waits for the next items and returns at least one; `None` after the last `Done`. Cancel safe: no item is lost
+    /// or repeated.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, JournalError> {
         if self.ended {
             return Ok(None);
@@ -66,7 +66,7 @@ impl StreamReader {
             None => Box::pin(read_page(&self.db, self.stream, self.after, PAGE)).await?,
         };
         let Some(last) = items.last() else {
-            // A finished stream that has nothing (more) to show.
+            // A finished stream without further items.
             self.ended = true;
             return Ok(None);
         };

@@ -1,4 +1,4 @@
-//! Closing what a process that ended left open.
+//! Closing streams and calls that an earlier process left open.
 
 use std::collections::BTreeSet;
 
@@ -13,19 +13,19 @@ use super::entry::{call_suffix, kind_number, mangled};
 use super::schema;
 use crate::{Db, DbError, Row, Tx};
 
-/// Why a call found open at a start ends.
+/// The reason of calls that recovery ends.
 const INTERRUPTED: &str = "interrupted";
 
-/// What was found open, and closed.
+/// What recovery closed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Streams that had no terminal.
+    /// Number of streams without an end.
     pub streams: u64,
-    /// Calls of mutating methods that had no end.
+    /// Number of mutating calls without an end.
     pub calls: u64,
 }
 
-/// The most interrupted streams that are remembered for their plugins.
+/// Maximum number of interrupted streams kept in memory for their plugins.
 const MOST_REMEMBERED: usize = 10_000;
 
 /// A stream that was open when an earlier process ended.
@@ -54,7 +54,7 @@ fn interrupted(row: &Row<'_>, stream: StreamId, method: MethodName) -> Option<In
     })
 }
 
-/// Gives every open stream its terminals and every open call its end, in one transaction.
+/// Ends all open streams and calls in one transaction.
 pub(super) async fn close_interrupted(
     db: &Db,
 ) -> Result<(Recovered, Vec<InterruptedStream>), DbError> {

@@ -1,4 +1,4 @@
-//! What the journal forgets.
+//! Deleting old entries.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use jiff::Timestamp;
 use super::schema;
 use crate::{Db, DbError};
 
-/// How many rows one transaction removes: short enough not to hold up the pump.
+/// Rows deleted per transaction. Small, so that writing is not delayed.
 const STEP: u32 = 2_000;
 
-/// What is kept. A stream or call that is still open is never removed.
+/// Limits of the journal. Open streams and calls are never deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Nothing older than this.
+    /// Maximum age.
     pub max_age: Duration,
-    /// Not more than about this many bytes; the oldest go first.
+    /// Approximate maximum size in bytes. The oldest entries are deleted first.
     pub max_bytes: u64,
 }
 
@@ -28,7 +28,7 @@ impl Default for Retention {
     }
 }
 
-/// What was removed.
+/// Number of deleted entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Streams, with all their items.
@@ -39,9 +39,9 @@ pub struct Pruned {
     pub records: u64,
 }
 
-/// How much the journal holds.
+/// Size of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct JournalSize {
     /// About how many bytes, counted as [`Retention::max_bytes`] counts them.
     pub bytes: u64,
     /// When the oldest of what has ended was; nothing where there is nothing.
@@ -49,9 +49,9 @@ pub struct Held {
 }
 
 /// Measures by reading all rows: not for a hot path.
-pub(super) async fn held(db: &Db) -> Result<Held, DbError> {
+pub(super) async fn held(db: &Db) -> Result<JournalSize, DbError> {
     let (bytes, oldest) = db.read(measure).await?;
-    Ok(Held {
+    Ok(JournalSize {
         bytes,
         oldest: oldest.and_then(|millis| Timestamp::from_millisecond(millis).ok()),
     })

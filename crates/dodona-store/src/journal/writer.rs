@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dodona_proto::{CallId, DoneStatus, ItemBody, PluginPath, StreamId};
 
 use super::entry::{Body, Entry, Queued};
-use super::live::{Live, TailState};
+use super::live::{LiveStream, TailState};
 use super::reader::StreamReader;
 use super::{Committed, Journal, JournalError};
 
@@ -13,17 +13,17 @@ use super::{Committed, Journal, JournalError};
 #[derive(Clone)]
 pub struct StreamWriter {
     journal: Journal,
-    live: Arc<Live>,
+    live: Arc<LiveStream>,
 }
 
 /// An item that has its room in the queue and only has to be put there, which cannot fail or
 /// wait. Lets a caller decide under a lock whether the item may still be sent.
-pub struct Ready {
+pub struct ReservedEntry {
     queued: Queued,
     journal: Journal,
 }
 
-impl Ready {
+impl ReservedEntry {
     /// Lets the item wait a moment for what follows, to be shown together with it.
     pub fn with_next(mut self) -> Self {
         self.queued.can_wait = true;
@@ -37,9 +37,9 @@ impl Ready {
 }
 
 /// The beginning of a stream on its way to the disk.
-pub struct Begun(pub(super) Committed);
+pub struct StreamStart(pub(super) Committed);
 
-impl Begun {
+impl StreamStart {
     /// Waits until the stream is known after any crash.
     pub async fn committed(self) -> Result<(), JournalError> {
         self.0.await.unwrap_or(Err(JournalError::Closed))
@@ -47,7 +47,7 @@ impl Begun {
 }
 
 impl StreamWriter {
-    pub(super) fn new(journal: Journal, live: Arc<Live>) -> Self {
+    pub(super) fn new(journal: Journal, live: Arc<LiveStream>) -> Self {
         Self { journal, live }
     }
 
@@ -69,7 +69,7 @@ impl StreamWriter {
         call: CallId,
         path: &PluginPath,
         mut body: ItemBody,
-    ) -> Result<Ready, JournalError> {
+    ) -> Result<ReservedEntry, JournalError> {
         if self.live.state() != TailState::Open {
             return Err(JournalError::StreamFailed);
         }
@@ -91,7 +91,7 @@ impl StreamWriter {
             path: path.clone(),
             body,
         };
-        Ok(Ready {
+        Ok(ReservedEntry {
             queued: Queued {
                 permit,
                 ..Queued::new(entry)

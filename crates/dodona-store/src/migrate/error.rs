@@ -21,7 +21,7 @@ pub enum MigrateError {
         found: u32,
     },
     /// The database could not be read. The source says what to do.
-    #[error("could not read which migrations `{file}` has had")]
+    #[error("failed to read the migrations of `{file}`")]
     Inspect {
         /// The database to migrate.
         file: String,

@@ -131,10 +131,13 @@ impl Kind {
             Key(_) | Jwt => key_length(rest) == rest.len(),
             Url => !rest.contains(ends_authority),
             Assigned => !rest.contains(ends_value),
-            Block => match rest.contains('\n') {
-                true => rest.contains(PRIVATE) && block_end(rest, 0).is_none(),
-                false => true,
-            },
+            Block => {
+                if rest.contains('\n') {
+                    rest.contains(PRIVATE) && block_end(rest, 0).is_none()
+                } else {
+                    true
+                }
+            }
         }
     }
 }

@@ -123,9 +123,10 @@ impl StreamRedactor {
                 self.held.drain(..self.held.floor_char_boundary(same));
                 let arrived = arrived + same;
                 let is_whole = arrived == self.redactor.secrets[secret].len();
-                self.inside = match is_whole || !self.held.is_empty() {
-                    true => Inside::Text,
-                    false => Inside::Known { secret, arrived },
+                self.inside = if is_whole || !self.held.is_empty() {
+                    Inside::Text
+                } else {
+                    Inside::Known { secret, arrived }
                 };
             }
             Inside::Text => self.step_text(shown),

@@ -10,7 +10,7 @@ use dodona_rules::CompiledRule;
 use dodona_rules::load::{RuleSet, bundled};
 use dodona_rules::replay::{Replay, Setup};
 use dodona_script::Engine;
-use dodona_store::journal::{EventFilter, Journal, JournalOptions, Place, RecordedEvent};
+use dodona_store::journal::{EventFilter, Journal, JournalOptions, ReadPosition, RecordedEvent};
 use dodona_store::{Store, StoreOptions};
 use dodona_testkit::measure::{Figure, Row, nanos_each, side_by_side};
 use jiff::Timestamp;
@@ -139,13 +139,13 @@ fn snapshot(query: u64, turn: u64) -> Value {
 }
 
 async fn read(journal: &Journal) -> Result<u64> {
-    let (mut place, mut count) = (Place::Beginning, 0);
+    let (mut place, mut count) = (ReadPosition::Beginning, 0);
     loop {
         let page = journal.events_from(filter(), place).await?;
         let Some(last) = page.last() else {
             return Ok(count);
         };
-        place = Place::After(last.position);
+        place = ReadPosition::After(last.position);
         count += page.len() as u64;
     }
 }
@@ -164,7 +164,7 @@ async fn backtest(journal: &Journal, rules: &Arc<RuleSet>) -> Result<u64> {
             settings: HashMap::new(),
             user_settings: Arc::clone(&nothing),
             project_settings: nothing,
-            is_off: &nobody,
+            is_disabled: &nobody,
         });
         let mut fired = 0;
         while let Some(page) = waiting.blocking_recv() {
@@ -176,11 +176,11 @@ async fn backtest(journal: &Journal, rules: &Arc<RuleSet>) -> Result<u64> {
         }
         anyhow::Ok(fired)
     });
-    let mut place = Place::Beginning;
+    let mut place = ReadPosition::Beginning;
     loop {
         let page = journal.events_from(filter(), place).await?;
         let Some(last) = page.last() else { break };
-        place = Place::After(last.position);
+        place = ReadPosition::After(last.position);
         if pages.send(page).await.is_err() {
             break;
         }

@@ -21,7 +21,7 @@ use std::hint::black_box;
 
 use anyhow::{Context, Result, ensure};
 use dodona_rules::load::{RuleSet, load_text};
-use dodona_rules::{Limiter, Origin, Round, RuleContext, Scope, Trigger};
+use dodona_rules::{Limiter, Origin, RuleContext, Scope, Trigger, TriggerEvaluation};
 use dodona_script::Engine;
 use dodona_testkit::measure::{self, Figure, Row, per_operation_on_cpu, side_by_side};
 use dodona_testkit::{Lines, Python};
@@ -247,14 +247,14 @@ fn ask(rules: &RuleSet, context: &RuleContext, scripts: &Engine) -> usize {
     let limiter = Limiter::new();
     let rules = rules.at(Trigger::OnTurnStart);
     let contexts = vec![context.clone(); rules.plugin_names().count()];
-    let round = Round {
+    let round = TriggerEvaluation {
         rules,
         contexts: &contexts,
         limiter: &limiter,
         scripts,
-        is_off: &|_| false,
+        is_disabled: &|_| false,
     };
-    let answers = round.ask();
+    let answers = round.evaluate();
     answers.iter().filter(|answer| answer.outcome.fired).count()
 }
 

@@ -31,7 +31,7 @@ fn agents_are_listed_with_what_they_may_use() {
     let has = |line: &str| assert!(listed.stdout.contains(line), "{}", listed.stdout);
     has("scout      Finds things.  at most 3 turns · small · user\n");
     has("           code_read, code_search\n");
-    has("there is no key `colour`");
+    has("unknown key `colour`");
     has("there is no model `small`");
     let listed = home.run(&["agents", "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();

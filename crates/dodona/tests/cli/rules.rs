@@ -144,7 +144,7 @@ fn a_check_warns_of_a_file_that_is_not_named_after_its_rule() {
         "budget",
         &TALKATIVE.replace("\"talkative\"", "\"token-budget\""),
     );
-    let warning = "warning: the file is named `budget.toml`, and its rule has the id \
+    let warning = "warning: the file is named `budget.toml`, but the id of its rule is \
                    `token-budget`, rename the file to `token-budget.toml`";
     // Of the rules in use, and of a file by name. A warning does not fail the command.
     for command in [
@@ -202,7 +202,7 @@ fn a_test_that_fails_shows_the_condition_with_its_values() {
     let tested = run(&home, &["rules", "test", "wrong"]);
     assert_eq!(tested.code, Some(1), "{}", tested.shown());
     for part in [
-        "wrong.toml:8: it does not fire, and should",
+        "wrong.toml:8: the rule did not fire, but was expected to",
         "context.turn.number > 5 → 5 > 5 → False",
         "0 passed, 1 failed",
     ] {
@@ -349,13 +349,10 @@ fn switching_off_is_at_once_for_good_and_not_for_core_rules() {
     assert!(log.contains("no rule has fired"), "{log}");
     let explained = well(&home, &["rules", "explain", "large-result-hint"]);
     assert!(explained.starts_with("disabled"), "{explained}");
-    assert!(
-        explained.contains("the user switched it off"),
-        "{explained}"
-    );
+    assert!(explained.contains("disabled by the user"), "{explained}");
     let doctor = well(&home, &["rules", "doctor"]);
     assert!(
-        doctor.contains("large-result-hint: you switched it off"),
+        doctor.contains("large-result-hint: disabled by you"),
         "{doctor}"
     );
     let on = well(&home, &["rules", "enable", "large-result-hint"]);

@@ -189,7 +189,7 @@ fn the_example_roster_is_read_and_its_python_modules_are_named_as_what_is_wrong(
         (11, "asky.plugins.gui_server.plugin"),
     ] {
         let reason = format!(
-            "plugins.toml:{line}: `{module}` is no module; write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`"
+            "plugins.toml:{line}: `{module}` is not a valid module; write `builtin:NAME`, `dir:PATH` or `mcp:SERVER`"
         );
         assert!(listed.stdout.contains(&reason), "{}", listed.shown());
     }

@@ -121,7 +121,7 @@ fn a_change_of_any_file_asks_again_and_says_what_changed() {
     );
     let refused = cloned.run(&home, &["call", "greeter.hello"]);
     assert!(
-        refused.stderr.contains("has changed since it was trusted"),
+        refused.stderr.contains("changed since it was trusted"),
         "{}",
         refused.shown()
     );

@@ -123,7 +123,7 @@ fn an_agent_of_a_project_is_delegated_to_once_it_is_trusted() {
         &["call", "agent.delegate", "name=scout", "task=Look."],
     );
     assert!(
-        refused.stderr.contains("has changed since it was trusted"),
+        refused.stderr.contains("changed since it was trusted"),
         "{}",
         refused.shown()
     );

@@ -1,11 +1,11 @@
 // Made by `npm run types` from docs/reference/openrpc.json. Do not edit.
 /* eslint-disable */
 
-/** How busy rules were. */
+/** Firings of rules per day. */
 export type Activity = {
-  /** The days in UTC, the oldest first. */
+  /** The days in UTC, oldest first. */
   days: string[];
-  /** How often each rule acted on each of them, by `plugin/id`; one that never did is absent. */
+  /** Number of firings on each day, by `plugin/id`. Rules without firings are absent. */
   rules: Record<string, number[]>;
 };
 
@@ -19,17 +19,17 @@ export type AddResult = {
   reason?: string | null;
   /** Its version, once known. */
   version?: string | null;
-  /** What it brings. */
+  /** The methods of the plugin. */
   methods: string[];
 };
 
-/** Whether rules would decide in a query as they did. */
+/** Whether the current rules decide the same as the recorded ones. */
 export type Again = {
-  /** About how many events of the query they were asked. */
+  /** Number of events of the query that were evaluated. */
   events: number;
-  /** The first thing that they would not do as they did. */
+  /** The first decision that differs. */
   difference?: RuleDifference | null;
-  /** Rules that could not be asked about all of it, because the journal does not have what they
+  /** Rules that could not be evaluated at every event, because the journal does not contain what they
    * read. */
   not_asked: string[];
 };
@@ -176,7 +176,7 @@ export type ApprovalRecord = {
 export type ApprovalState = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
 export type ApprovalsResult = {
-  /** The newest first. */
+  /** Newest first. */
   approvals: ApprovalRecord[];
 };
 
@@ -227,25 +227,25 @@ export type Backlinks = {
   backlinks: WrittenLink[];
 };
 
-/** What rules would have done. */
+/** The report of a backtest. */
 export type Backtest = {
-  /** How many events were read. */
+  /** Number of events read. */
   events: number;
-  /** How many queries they belong to. */
+  /** Number of queries they belong to. */
   queries: number;
-  /** How many of them could not be read, as another version wrote them. */
+  /** Number of events that could not be parsed because another version of Dodona wrote them. */
   unreadable: number;
-  /** When the first was. */
+  /** Time of the first event. */
   first?: string | null;
-  /** When the last was. */
+  /** Time of the last event. */
   last?: string | null;
-  /** Each rule, those that fired most first. */
+  /** One entry per rule, most firings first. */
   rules: RuleReport[];
-  /** What is different with the rules that were given, where some were. */
+  /** Differences between the active rules and the rules passed in `rules`. */
   diff?: RuleDiff[] | null;
-  /** What is wrong with rules that were given. */
+  /** Problems of the rules passed in `rules`. */
   problems: RulesProblem[];
-  /** How long it took. */
+  /** Duration of the backtest in milliseconds. */
   elapsed_ms: number;
 };
 
@@ -273,13 +273,13 @@ export type BlameRange = {
  * timing of parallel branches. */
 export type CallId = string;
 
-/** A bound on calls. Zero is no bound. */
+/** A limit on calls. Zero means unlimited. */
 export type CallLimit = {
-  /** Calls a second in the long run. */
+  /** Sustained calls per second. */
   per_second: number;
-  /** Calls at once after a pause. */
+  /** Calls accepted at once after a pause. */
   burst: number;
-  /** Calls that run at the same time. */
+  /** Calls running at the same time. */
   concurrent: number;
 };
 
@@ -342,21 +342,21 @@ export type Changes = {
   changes: WholeChange[];
 };
 
-/** How rules are. */
+/** The result of the check. */
 export type CheckUp = {
-  /** How many rules there are. */
+  /** Number of active rules. */
   rules: number;
-  /** What is worth a look, the worst first. */
+  /** The findings, most severe first. */
   findings: Finding[];
-  /** Whether nothing is wrong; what is only worth knowing does not count. */
+  /** True if there is no error and no warning. */
   healthy: boolean;
 };
 
-/** What is wrong. */
+/** The result of a check. */
 export type Checked = {
-  /** How many rules can run. */
+  /** Number of valid rules. */
   rules: number;
-  /** Everything, with file, line and column. */
+  /** All problems, with file, line and column. */
   problems: RulesProblem[];
 };
 
@@ -409,17 +409,17 @@ export type CompactResult = {
   summarizer?: string | null;
 };
 
-/** A condition, explained. */
+/** The explanation of a condition. */
 export type ConditionExplained = {
-  /** Whether it holds; nothing where it failed. */
+  /** The value of the condition; absent if it failed. */
   holds?: boolean | null;
-  /** In one line: the condition, the same with values, what comes of it. */
+  /** One line: the condition, the condition with values, and its value. */
   line: string;
-  /** Every term of an expression with its value, those it is made of below it, one a line. */
+  /** Every term with its value, one per line; sub-terms are indented below it. */
   tree?: string | null;
-  /** The same for programs: `text`, `span`, `value` or `error` or `reached: false`, and `terms`. */
+  /** The same as data: `text`, `span`, `value` or `error` or `reached: false`, and `terms`. */
   terms?: unknown;
-  /** What a script returned. */
+  /** The return value of a script. */
   returned?: unknown;
   /** Why it failed. */
   error?: string | null;
@@ -483,15 +483,15 @@ export type Counted = {
   count: number;
 };
 
-/** Numbers of evaluations and what came of them. */
+/** Numbers of evaluations, by result. */
 export type Counts = {
   /** Evaluations. */
   evaluated: number;
-  /** Evaluations after which the rule acted. */
+  /** Evaluations at which the rule fired. */
   fired: number;
   /** Evaluations that failed. */
   failed: number;
-  /** Evaluations after which the rule's limits kept it from acting. */
+  /** Evaluations at which a limit suppressed the rule. */
   suppressed: number;
   /** Notifications that were dropped. */
   dropped: number;
@@ -508,7 +508,7 @@ export type CreateResult = {
   agent_id: string;
 };
 
-/** Something a rule decided, with its texts rendered. */
+/** A decision of a rule, with its texts rendered. */
 export type Decision = {
   type: "deny";
   /** Why. */
@@ -598,11 +598,11 @@ export type DeleteResult = {
   restored_bundled: boolean;
 };
 
-/** What became of a rule. */
+/** A deleted rule file. */
 export type Deleted = {
-  /** The file that is gone. */
+  /** Path of the deleted file. */
   path: string;
-  /** The file of the rule that counts under its name now, where it had taken another one's place. */
+  /** File of the rule that it had overridden and that is in force again. */
   instead?: string | null;
 };
 
@@ -675,32 +675,32 @@ export type Ending = "success" | "error" | "timeout" | "denied" | "cancelled" | 
 /** What an entry is. */
 export type EntryType = "thought" | "decision" | "research" | "insight";
 
-/** What became of an event. */
+/** The explanation of one event. */
 export type EventExplained = {
   event_id: string;
-  /** What happened. */
+  /** The type of the event. */
   type: string;
   /** The tool, for events of tool calls. */
   tool?: string | null;
   at: string;
   query_id?: string | null;
   context_id?: string | null;
-  /** Counted over the conversation; 0 outside of one. */
+  /** Turn number in the conversation; 0 outside a conversation. */
   turn: number;
-  /** Counted over the query; 0 outside of one. */
+  /** Turn number in the query; 0 outside a query. */
   iteration: number;
   verdict: Verdict;
-  /** What kept the rule from acting. */
+  /** The limit that suppressed the rule. */
   suppressed?: Suppressed | null;
-  /** All of it in words. */
+  /** The verdict as a sentence. */
   why: string;
-  /** The condition, term by term. */
+  /** The condition with the value of each term. */
   condition?: ConditionExplained | null;
-  /** What it decided. */
+  /** The decisions of the rule. */
   decisions: Decision[];
-  /** What went wrong. */
+  /** The error of a failed evaluation. */
   error?: string | null;
-  /** What the rule saw of state and settings. */
+  /** The state and settings that the rule read. */
   state?: unknown;
 };
 
@@ -765,60 +765,60 @@ export type ExchangeRole = "user" | "assistant" | "tool";
 export type Execution = {
   /** Grows with time. */
   id: number;
-  /** Which rule, as `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** At which trigger. */
+  /** The trigger of the event. */
   trigger: string;
-  /** Whether its condition held. */
+  /** Whether the condition was true. */
   fired: boolean;
-  /** Whether it did something. */
+  /** Whether the rule fired. */
   executed: boolean;
-  /** How long that took. */
+  /** Duration of the evaluation. */
   execution_time_ms: number;
-  /** What went wrong. */
+  /** The error of a failed evaluation. */
   error?: string | null;
   /** Why a notification of the rule was dropped. It is not among the decisions, and a rule without
    * other decisions has not fired. */
   dropped?: string | null;
-  /** When. */
+  /** Time of the execution. */
   at: string;
-  /** For whom. */
+  /** The user. */
   user: string;
-  /** About which project; empty for none. */
+  /** The project; empty if there is none. */
   project: string;
-  /** In which conversation. */
+  /** The conversation. */
   context_id?: string | null;
-  /** In which query. */
+  /** The query. */
   query_id?: string | null;
-  /** In which turn of the conversation; 0 for none. */
+  /** Turn number in the conversation; 0 outside a conversation. */
   turn: number;
-  /** What it decided; null where that is too much to keep. */
+  /** The decisions; null if they were too large to store. */
   decisions: unknown;
 };
 
-/** What rules did. */
+/** Executions of rules. */
 export type Executions = {
-  /** The newest first. */
+  /** Newest first. */
   executions: Execution[];
 };
 
-/** Why a rule fired, or did not. */
+/** Why a rule fired or did not fire. */
 export type Explained = {
-  /** Which, as `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** Its file. */
+  /** The file of the rule. */
   path: string;
-  /** The line on which its condition stands. */
+  /** Line number of the condition. */
   line: number;
-  /** When it is asked. */
+  /** The trigger of the rule. */
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
-  /** What keeps it from being asked at all. */
+  /** Why the rule is never evaluated. */
   off?: Suppressed | null;
-  /** Counts for you in this project: in queries, and for calls outside of them. */
+  /** Your counts in this project: in queries, and for calls outside queries. */
   liveness: Liveness;
-  /** The events, the newest first. */
+  /** The explained events, newest first. */
   events: EventExplained[];
-  /** Why there is none. */
+  /** Why there is no event. */
   note?: string | null;
 };
 
@@ -857,39 +857,39 @@ export type FileText = {
   next_line?: number | null;
 };
 
-/** Something worth a look. */
+/** A finding about a rule or a file. */
 export type Finding = {
   severity: FindingSeverity;
   kind: FindingKind;
-  /** Which rule, as `plugin/id`; nothing where a file has none. */
+  /** The rule, as `plugin/id`; absent if the file has no valid rule. */
   rule?: string | null;
-  /** The file. */
+  /** The path of the file. */
   path: string;
-  /** Where in the file, from 1; 0 for the file as a whole. */
+  /** Line number, from 1; 0 for the whole file. */
   line: number;
-  /** What it is. */
+  /** The finding as a sentence. */
   message: string;
-  /** The next thing to try. */
+  /** A suggestion. */
   hint?: string | null;
 };
 
-/** What kind of thing it is. */
+/** The kind of a finding. */
 export type FindingKind = "broken_file" | "doubtful_file" | "never_fires" | "fails" | "dropped" | "test_fails" | "never_asked" | "never_fired" | "off";
 
-/** How bad it is. */
+/** Severity of a finding. */
 export type FindingSeverity = "error" | "warning" | "info";
 
-/** One time that a rule would have fired. */
+/** One firing of a rule. */
 export type Firing = {
-  /** The event. */
+  /** Id of the event. */
   event_id: string;
-  /** When. */
+  /** Time of the event. */
   at: string;
-  /** In which query. */
+  /** Id of the query. */
   query_id?: string | null;
-  /** In which turn of the conversation; 0 for none. */
+  /** Turn number in the conversation; 0 outside a conversation. */
   turn: number;
-  /** What it would have said. */
+  /** The rendered message. */
   message?: string | null;
 };
 
@@ -958,15 +958,15 @@ export type HealthResult = {
   status: string;
   version: string;
   uptime_ms: number;
-  /** Calls running now, nested ones included. */
+  /** Number of running calls, nested calls included. */
   calls: number;
   plugins_active: number;
   plugins_not_active: number;
-  /** Bytes of journal entries that wait for their commit. */
+  /** Bytes of journal entries that are not committed yet. */
   journal_backlog_bytes: number;
-  /** Streams found open at the start, and closed. */
+  /** Number of streams that recovery closed at the start. */
   recovered_streams: number;
-  /** Calls of mutating methods found open at the start, and closed. */
+  /** Number of mutating calls that recovery closed at the start. */
   recovered_calls: number;
 };
 
@@ -1014,33 +1014,33 @@ export type InfoResult = {
   reason?: string | null;
   /** Its version, once known. */
   version?: string | null;
-  /** `name` of its manifest, if that is not the plugin's name. */
+  /** The `name` in its manifest, if it differs from the plugin's name. */
   display_name?: string | null;
   description: string;
-  /** Where it comes from, as the roster says it. */
+  /** Where the plugin comes from, in the form of the roster. */
   module: string;
   class?: string | null;
-  /** Where its manifest is. */
+  /** Path of its manifest. */
   directory?: string | null;
-  /** Where its settings are, or would be. */
+  /** Path of its settings. The file may not exist. */
   config_file?: string | null;
-  /** What must be active before it, with versions. */
+  /** Required plugins, with version requirements. */
   needs: string[];
-  /** Tools that others must provide. */
+  /** Required tools of other plugins. */
   requires: string[];
-  /** What it asks for. */
+  /** The capabilities it requests. */
   uses: Capability[];
-  /** What it is granted; absent where that is everything. */
+  /** The capabilities it is granted; absent if it has all. */
   granted?: Capability[] | null;
   methods: string[];
-  /** The hook points it has a say at. */
+  /** The hook points it uses. */
   hooks: string[];
-  /** The files with its rules. */
+  /** Its rule files. */
   rules: string[];
   settings: Record<string, SettingInfo>;
-  /** A script or a process that it would run. */
+  /** The script or process it runs. */
   code?: Code | null;
-  /** What it did beyond its capabilities. */
+  /** Uses that exceed its capabilities. */
   warnings: string[];
   problems: AgentProblem[];
 };
@@ -1048,15 +1048,15 @@ export type InfoResult = {
 /** What a thing in `.dodona/` is. */
 export type ItemKind = "script" | "process" | "plugin" | "prompt" | "agent" | "rule" | "settings";
 
-/** How much the journal holds, and how much it may. */
+/** Size and limits of the journal. */
 export type JournalRoom = {
-  /** About how many bytes it holds. */
+  /** Approximate size in bytes. */
   bytes: number;
-  /** When more than this, the oldest goes. */
+  /** Size limit in bytes. The oldest entries beyond it are deleted. */
   max_bytes: number;
-  /** When the oldest of what it holds ended. */
+  /** End time of the oldest stored stream. */
   oldest?: string | null;
-  /** What is older than this goes. */
+  /** Age limit in seconds. Older entries are deleted. */
   max_age_s: number;
 };
 
@@ -1072,63 +1072,63 @@ export type KeyDecision = {
   created_at: string;
 };
 
-/** Where a nested call stands. */
+/** A nested call. */
 export type Level = {
-  /** The path the hub gave it. */
+  /** Its plugin path. */
   path: string;
-  /** On whose behalf it runs. */
+  /** The user of the call. */
   user: string;
-  /** Levels still below it. */
+  /** Remaining levels. */
   below: number;
 };
 
 export type LimitsResult = {
-  /** Each user's calls from outside. */
+  /** Limit on the calls of each user from surfaces. */
   user: CallLimit;
-  /** All calls of a plugin's methods, where they are bounded. */
+  /** Limits on all calls to a plugin, for plugins that have one. */
   plugins: Record<string, CallLimit>;
-  /** Each user's calls of a plugin's methods, where they are bounded. */
+  /** Limits on the calls of each user to a plugin, for plugins that have one. */
   plugins_for_each_user: Record<string, CallLimit>;
-  /** How many calls below one root may run at once. */
+  /** Maximum number of nested calls that run at once in one call tree. */
   nested: number;
-  /** The most bytes of JSON that parameters from outside may have. */
+  /** Maximum size of parameters, in bytes of JSON. */
   params_bytes: number;
-  /** The deepest that parameters from outside may nest. */
+  /** Maximum nesting depth of parameters. */
   params_depth: number;
-  /** How long a unary call may take where neither the method nor the caller says. */
+  /** Default timeout of unary calls in milliseconds. */
   unary_timeout_ms: number;
-  /** The same for a streaming call. */
+  /** Default timeout of streaming calls in milliseconds. */
   stream_timeout_ms: number;
-  /** How long a stream that nobody reads goes on. */
+  /** How long a stream without readers continues, in milliseconds. */
   stream_grace_ms: number;
-  /** How long a call waits for a person's agreement. */
+  /** How long a call waits for approval, in milliseconds. */
   approval_timeout_ms: number;
-  /** The journal's room. */
+  /** Size and limits of the journal. */
   journal: JournalRoom;
 };
 
 /** What sort of thing a line of a summary says. The order is that in which a model reads them. */
 export type LineKind = "pinned" | "decision" | "earlier" | "told" | "asked" | "said" | "did" | "command" | "number" | "name" | "file" | "symbol";
 
-/** What is counted of a rule for one user, in one project or in all of the user's. */
+/** The counts of a rule for one user, in one project or in all projects. */
 export type Liveness = {
   /** Evaluations. */
   evaluated: number;
-  /** Evaluations after which the rule acted. */
+  /** Evaluations at which the rule fired. */
   fired: number;
   /** Evaluations that failed. */
   failed: number;
-  /** Evaluations after which the rule's limits kept it from acting. */
+  /** Evaluations at which a limit suppressed the rule. */
   suppressed: number;
   /** Notifications that were dropped. */
   dropped: number;
   /** Events of queries. */
   in_query: Counts;
-  /** Tool calls outside of a query: from the command line, RPC, the page or MCP. */
+  /** Tool calls outside queries: from the command line, RPC, the page or MCP. */
   outside_query: Counts;
   /** Time of the last evaluation. */
   last_evaluated?: string | null;
-  /** Time of the last action. */
+  /** Time of the last firing. */
   last_fired?: string | null;
   /** Time of the last failure. */
   last_failed?: string | null;
@@ -1165,12 +1165,12 @@ export type LogEntry = {
   score?: number | null;
 };
 
-/** How much a line matters. */
+/** Log level. */
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
 /** One line. */
 export type LogLine = {
-  /** Counts from 1 and has no gaps, also beyond what is kept. */
+  /** Line number from 1, without gaps, including lines that were removed. */
   number: number;
   /** When it was written. */
   at: string;
@@ -1183,7 +1183,7 @@ export type LogLine = {
 };
 
 export type LogLines = {
-  /** The oldest first. */
+  /** Oldest first. */
   lines: RuleLogLine[];
 };
 
@@ -1193,7 +1193,7 @@ export type Logged = {
 };
 
 export type LoginCode = {
-  /** Goes into `/login?code=…`. */
+  /** The code for `/login?code=…`. */
   code: string;
 };
 
@@ -1234,7 +1234,7 @@ export type Memory = {
 /** What sort of thing a memory is. */
 export type MemoryKind = "decision" | "fact" | "preference" | "pinned" | "said" | "asked";
 
-/** A message, and how often it would have been said. */
+/** A rendered message and how often it occurred. */
 export type MessageCount = {
   message: string;
   count: number;
@@ -1424,14 +1424,14 @@ export type OracleExchange = {
 };
 
 export type OrderResult = {
-  /** In the order of activation. */
+  /** In order of activation. */
   plugins: Ordered[];
 };
 
 export type Ordered = {
   name: PluginName;
   state: PluginState;
-  /** What must be active before it, with versions. */
+  /** Required plugins, with version requirements. */
   needs: string[];
 };
 
@@ -1542,11 +1542,11 @@ export type PluginStatus = {
 };
 
 export type PluginsListResult = {
-  /** By name. */
+  /** Sorted by name. */
   plugins: PluginStatus[];
-  /** What is wrong in the roster and in plugins' files. */
+  /** Problems in the roster and in plugin files. */
   problems: AgentProblem[];
-  /** Where the roster is, or would be. */
+  /** Path of the roster. The file may not exist. */
   roster?: string | null;
 };
 
@@ -1555,7 +1555,7 @@ export type PluginsResult = {
 };
 
 export type PluginsSettingsResult = {
-  /** By plugin and by name. */
+  /** Sorted by plugin and name. */
   plugins: Record<string, Record<string, SettingInfo>>;
 };
 
@@ -1670,13 +1670,13 @@ export type QueryInfo = {
 /** How a query stands. */
 export type QueryState = "running" | "complete" | "failed" | "cancelled" | "refused" | "limited" | "interrupted";
 
-/** Why a rule could not be asked again. */
+/** Why a rule could not be evaluated. */
 export type Reason = {
-  /** What kind of thing is missing. */
+  /** The kind of missing data. */
   gap: Gap;
-  /** The same in words. */
+  /** The reason as a sentence. */
   reason: string;
-  /** For how many events. */
+  /** Number of events. */
   count: number;
 };
 
@@ -1695,9 +1695,9 @@ export type Recalled = {
 
 /** Recent events. */
 export type RecentResult = {
-  /** The newest first. */
+  /** Newest first. */
   events: EventRecord[];
-  /** Whether there are older ones. */
+  /** Whether older events exist. */
   more: boolean;
 };
 
@@ -1706,23 +1706,23 @@ export type References = {
 };
 
 export type ReloadResult = {
-  /** New ones, and those that changed. */
+  /** New and changed plugins. */
   activated: PluginName[];
-  /** Those that were active and are not. */
+  /** Plugins that were deactivated. */
   deactivated: PluginName[];
-  /** Those that did not change. */
+  /** Unchanged plugins. */
   kept: PluginName[];
-  /** Why nothing was changed. */
+  /** Why the reload was rejected. */
   refused?: string | null;
-  /** What is wrong in the roster and in plugins' files. */
+  /** Problems in the roster and in plugin files. */
   problems: AgentProblem[];
 };
 
-/** What is in use now. */
+/** The rules after the scan. */
 export type Reloaded = {
-  /** How many rules. */
+  /** Number of active rules. */
   rules: number;
-  /** How many problems; `rules.check` tells them. */
+  /** Number of problems. `rules.check` lists them. */
   problems: number;
 };
 
@@ -1734,15 +1734,15 @@ export type RememberResult = {
 };
 
 export type RemoveResult = {
-  /** New ones, and those that changed. */
+  /** New and changed plugins. */
   activated: PluginName[];
-  /** Those that were active and are not. */
+  /** Plugins that were deactivated. */
   deactivated: PluginName[];
-  /** Those that did not change. */
+  /** Unchanged plugins. */
   kept: PluginName[];
-  /** Why nothing was changed. */
+  /** Why the reload was rejected. */
   refused?: string | null;
-  /** What is wrong in the roster and in plugins' files. */
+  /** Problems in the roster and in plugin files. */
   problems: AgentProblem[];
   /** Whether its data was deleted. */
   data_deleted: boolean;
@@ -1822,33 +1822,33 @@ export type RewindResult = {
   tokens_used: number;
 };
 
-/** A rule in two sets. */
+/** The difference between the two versions of a rule. */
 export type RuleDiff = {
-  /** Which, as `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** How often it fires in the set in use. */
+  /** Number of firings with the active rules. */
   before: number;
-  /** How often with the rules that were given. */
+  /** Number of firings with the rules passed in `rules`. */
   after: number;
-  /** About how many events it no longer fires. */
+  /** Number of events at which it no longer fires. */
   gone: number;
-  /** About how many events it fires that it did not fire about before. */
+  /** Number of events at which it fires and did not before. */
   new: number;
-  /** How often it says something else. */
+  /** Number of events at which its message differs. */
   reworded: number;
-  /** Some of these events. */
+  /** Examples of these events. */
   examples: RulesDifference[];
 };
 
-/** Something that rules would not do as they did. */
+/** A decision that differs from the recorded one. */
 export type RuleDifference = {
-  /** In which turn of the query; 0 before the first. */
+  /** The turn of the query; 0 before the first turn. */
   turn: number;
-  /** At which moment. */
+  /** The trigger of the event. */
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
-  /** Which rule. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** How it differs. */
+  /** The difference. */
   what: string;
 };
 
@@ -1874,37 +1874,37 @@ export type RuleLogLine = {
   query_id?: string | null;
 };
 
-/** What one rule would have done. */
+/** The backtest of one rule. */
 export type RuleReport = {
-  /** Which, as `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** Its file. */
+  /** The file of the rule. */
   path: string;
-  /** When it is asked. */
+  /** The trigger of the rule. */
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
-  /** Whether it is one of those that were given. */
+  /** The rule was passed in `rules`. */
   given: boolean;
-  /** What it does. */
+  /** The types of its actions. */
   actions: string[];
-  /** How often it would have fired. */
+  /** Number of firings. */
   fired: number;
-  /** How often its limits would have kept it from that. */
+  /** Number of events at which a limit suppressed the rule. */
   suppressed: number;
-  /** How often it would have failed. */
+  /** Number of failed evaluations. */
   failed: number;
-  /** How, for the first time. */
+  /** The first error. */
   error?: string | null;
-  /** About how many events it could not be asked again. */
+  /** Number of events at which the rule could not be evaluated. */
   not_replayable: number;
-  /** Why. */
+  /** The reasons, with the number of events of each. */
   reasons: Reason[];
-  /** What it would have said, the most frequent first. */
+  /** Rendered messages with their counts, most frequent first. */
   messages: MessageCount[];
-  /** Some of the times that it would have fired, the latest last. */
+  /** Examples of firings, newest last. */
   examples: Firing[];
 };
 
-/** The form of a rule's file. */
+/** The JSON Schema of a rule file. */
 export type RuleSchema = {
   /** A JSON Schema. */
   schema: unknown;
@@ -1912,121 +1912,121 @@ export type RuleSchema = {
 
 /** A rule. */
 export type RuleShown = {
-  /** Its name everywhere, `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** For people. */
+  /** Display name. */
   name: string;
-  /** What it is for. */
+  /** Purpose of the rule. */
   description: string;
-  /** When it is asked. */
+  /** The trigger of the rule. */
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
-  /** From 1 to 1000; higher is asked earlier. */
+  /** From 1 to 1000. Rules with a higher priority are evaluated first. */
   priority: number;
   /** Whether it is evaluated: its file enables it, you did not disable it, and it is trusted. */
   enabled: boolean;
-  /** Whether you switched it off. */
+  /** Whether you disabled the rule. */
   switched_off: boolean;
-  /** Whether nobody can switch it off. */
+  /** Whether the rule is a core rule, which cannot be disabled. */
   core: boolean;
   /** Why it is not evaluated although it is enabled. */
   inactive?: Inactive | null;
   /** Whether its file has an error, so that an earlier valid version is in force. */
   outdated: boolean;
-  /** Where it comes from. */
+  /** Where the rule comes from. */
   scope: RulesScope;
-  /** Its file. */
+  /** The file of the rule. */
   path: string;
-  /** Semantic. */
+  /** Semantic version. */
   version: string;
-  /** How often it was asked, fired and failed. */
+  /** Number of evaluations, firings and failures. */
   liveness: Liveness;
-  /** As its file has it: condition, actions, limits, tests. */
+  /** The content of its file: condition, actions, limits, tests. */
   definition: unknown;
-  /** The line of the file on which its condition stands. */
+  /** Line number of the condition in the file. */
   condition_line: number;
 };
 
-/** A rule's file. */
+/** The text of a rule file. */
 export type RuleSourceText = {
-  /** The rule that is in use from it, as `plugin/id`; of a broken one it may be an older version. */
+  /** The active rule of the file, as `plugin/id`. If the file is broken, an older version may be active. */
   rule?: string | null;
-  /** Where it belongs. */
+  /** Where the file belongs. */
   scope: RulesScope;
-  /** All of its path. */
+  /** The full path. */
   path: string;
-  /** Its name alone. */
+  /** The file name without directory. */
   file: string;
-  /** The text. */
+  /** The text in TOML. */
   text: string;
-  /** Goes into `if_version` of `rules.write`. */
+  /** Pass it as `if_version` to `rules.write`. */
   version: string;
-  /** The scripts that it names, by the paths by which it does; those that cannot be read are absent. */
+  /** The scripts of the rule, by the path used in the rule. Scripts that cannot be read are absent. */
   scripts: Record<string, string>;
-  /** Why it cannot be saved from here. */
+  /** Why the file is read-only. */
   locked?: string | null;
-  /** What is wrong with it. */
+  /** The problems of the file. */
   problems: RulesProblem[];
 };
 
 /** A rule in a list. */
 export type RuleSummary = {
-  /** Its name everywhere, `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** For people. */
+  /** Display name. */
   name: string;
-  /** What it is for. */
+  /** Purpose of the rule. */
   description: string;
-  /** When it is asked. */
+  /** The trigger of the rule. */
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
-  /** From 1 to 1000; higher is asked earlier. */
+  /** From 1 to 1000. Rules with a higher priority are evaluated first. */
   priority: number;
   /** Whether it is evaluated: its file enables it, you did not disable it, and it is trusted. */
   enabled: boolean;
-  /** Whether you switched it off. */
+  /** Whether you disabled the rule. */
   switched_off: boolean;
-  /** Whether nobody can switch it off. */
+  /** Whether the rule is a core rule, which cannot be disabled. */
   core: boolean;
   /** Why it is not evaluated although it is enabled. */
   inactive?: Inactive | null;
   /** Whether its file has an error, so that an earlier valid version is in force. */
   outdated: boolean;
-  /** Where it comes from. */
+  /** Where the rule comes from. */
   scope: RulesScope;
-  /** Its file. */
+  /** The file of the rule. */
   path: string;
-  /** Semantic. */
+  /** Semantic version. */
   version: string;
-  /** How often it was asked, fired and failed. */
+  /** Number of evaluations, firings and failures. */
   liveness: Liveness;
 };
 
-/** A rule's file as a text, wherever it is: nothing is read on behalf of whoever sends it. */
+/** The text of a rule file. The server reads no file for it. */
 export type RuleText = {
-  /** What to call it in messages. */
+  /** The file name shown in messages. */
   path: string;
-  /** The text. */
+  /** The text in TOML. */
   text: string;
-  /** The scripts that it names, by the paths by which it does. */
+  /** The scripts it refers to, by the path in the rule. */
   scripts?: Record<string, string>;
 };
 
-/** The rules. */
+/** The active rules. */
 export type Rules = {
-  /** In the order in which they are asked. */
+  /** In order of evaluation. */
   rules: RuleSummary[];
-  /** How many files have an error, and so no rule or an old one. */
+  /** Number of files with an error. Their last valid version is in force, if there is one. */
   broken: number;
 };
 
-/** An event about which two sets differ. */
+/** An event at which the two versions differ. */
 export type RulesDifference = {
-  /** The event. */
+  /** Id of the event. */
   event_id: string;
-  /** When. */
+  /** Time of the event. */
   at: string;
-  /** What was said before; nothing where the rule did not fire. */
+  /** The message with the active rules; absent if the rule did not fire. */
   before?: string | null;
-  /** What is said now; nothing where the rule does not fire. */
+  /** The message with the changed rules; absent if the rule does not fire. */
   after?: string | null;
 };
 
@@ -2044,20 +2044,20 @@ export type RulesProblem = {
   hint?: string | null;
 };
 
-/** Where a rule comes from, and so what it may say of itself. */
+/** Where a rule comes from. Decides what the rule may declare. */
 export type RulesScope = "bundled" | "user" | {
   plugin: PluginName;
 } | "project";
 
-/** The settings that rules can read here. */
+/** The settings that rules can read. */
 export type RulesSettingsResult = {
-  /** `context.user.settings`: `[settings]` in the `config.toml` of this server, and what you set
-   * for plugins under `plugins`. */
+  /** `context.user.settings`: `[settings]` in the server's `config.toml`, and your settings of plugins under
+   * `plugins`. */
   user: Record<string, unknown>;
   /** `context.project.settings`: `[settings]` in the project's `.dodona/config.toml`. Empty while
    * they are not trusted. */
   project: Record<string, unknown>;
-  /** Whether the project's settings count. */
+  /** Whether the project's settings are in force. */
   project_state: SettingsState;
 };
 
@@ -2065,20 +2065,20 @@ export type Said = {
   text: string;
 };
 
-/** What became of a file. */
+/** A saved rule file. */
 export type Saved = {
-  /** The rule in it, as `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** All of its path. */
+  /** The full path. */
   path: string;
-  /** For the next time. */
+  /** The new version. Pass it as `if_version` to the next write. */
   version: string;
-  /** What is wrong with it all the same, such as a test that does not pass. */
+  /** Warnings that did not prevent saving. */
   problems: RulesProblem[];
 };
 
 export type SchemaHashResult = {
-  /** SHA-256, in hex. */
+  /** SHA-256 in hex. */
   hash: string;
 };
 
@@ -2142,7 +2142,7 @@ export type SetModelResult = {
 };
 
 export type SetResult = {
-  /** What holds for the caller now. */
+  /** The value for you now. */
   settings: Record<string, unknown>;
 };
 
@@ -2160,9 +2160,9 @@ export type SettingInfo = {
   options?: string[];
   /** What it is for. */
   description: string;
-  /** What holds for the caller. */
+  /** The value for you. */
   value: unknown;
-  /** Whether the caller set it. */
+  /** Whether you set it yourself. */
   own: boolean;
 };
 
@@ -2229,11 +2229,11 @@ export type Steered = {
 export type StreamId = string;
 
 export type StreamResult = {
-  /** Flat objects, as on every wire. */
+  /** The items, in the same form as in a stream. */
   items: unknown[];
-  /** Where to read on. */
+  /** Pass it as `after` to continue. */
   next_after: number;
-  /** How the stream ended, once it has. */
+  /** The final status, if the stream has ended. */
   ended?: DoneStatus | null;
 };
 
@@ -2251,7 +2251,7 @@ export type SummaryLine = {
   tokens?: number;
 };
 
-/** What kept a rule from acting. */
+/** Why a rule whose condition is true did not fire. */
 export type Suppressed = "disabled" | "switched_off" | "cooldown" | "once_per_query" | "once_per_session";
 
 export type Tag = {
@@ -2263,39 +2263,39 @@ export type Tags = {
   tags: Tag[];
 };
 
-/** A rule to start from. */
+/** A template for a new rule. */
 export type Template = {
-  /** What its file would be called. */
+  /** The suggested file name. */
   file: string;
-  /** With comments and tests. */
+  /** The text of the rule, with comments and tests. */
   text: string;
 };
 
-/** How a test went. */
+/** The result of a test. */
 export type Tested = {
-  /** Whose test, as `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** What it shows. */
+  /** Name of the test. */
   name: string;
   /** The file. */
   path: string;
-  /** Where in the file, from 1. */
+  /** Line number, from 1. */
   line: number;
-  /** Why it did not pass; without it, it did. */
+  /** Why the test failed; absent if it passed. */
   failure?: string | null;
-  /** The condition with the value of every term, where it decided otherwise than expected. */
+  /** The condition with the value of every term, if its result was not the expected one. */
   explained?: string | null;
 };
 
-/** How tests went. */
+/** The results of tests. */
 export type Tests = {
-  /** Each test, rule by rule. */
+  /** The tests, grouped by rule. */
   tests: Tested[];
-  /** How many did not pass. */
+  /** Number of failed tests. */
   failed: number;
-  /** Rules that have none, as `plugin/id`. */
+  /** Rules without tests, as `plugin/id`. */
   untested: string[];
-  /** What is wrong with texts that were given. */
+  /** Problems of the texts passed in `texts`. */
   problems: RulesProblem[];
 };
 
@@ -2343,33 +2343,33 @@ export type Tick = {
   n: number;
 };
 
-/** How a rule stands now. */
+/** The new status of a rule. */
 export type Toggled = {
-  /** Which rule, as `plugin/id`. */
+  /** The rule, as `plugin/id`. */
   rule: string;
-  /** Whether it is asked. */
+  /** Whether the rule is evaluated. */
   enabled: boolean;
 };
 
 export type TokenCreated = {
-  /** The token. It cannot be shown again. */
+  /** The text of the token. It cannot be shown again. */
   token: string;
   info: TokenInfo;
 };
 
-/** What is told about a token; never the token itself. */
+/** A token without its secret. */
 export type TokenInfo = {
-  /** Its public part. */
+  /** The public id. */
   id: string;
-  /** Whose it is. */
+  /** The user. */
   user: UserId;
-  /** What it is for. */
+  /** The purpose, unique per user. */
   name: string;
-  /** What it grants. */
+  /** The granted scopes. */
   scopes: Scopes;
-  /** Since when. */
+  /** Time of creation. */
   created_at: string;
-  /** Until when. */
+  /** Time of expiry; `None` means never. */
   expires_at?: string | null;
 };
 
@@ -2455,21 +2455,21 @@ export type TrustItem = {
   problem?: string | null;
 };
 
-/** What a project would run, and whether it may. */
+/** What a project would run, and whether it is trusted. */
 export type TrustResult = {
   /** The project's directory. */
   root: string;
-  /** Whether it is trusted. */
+  /** Trust status of the project. */
   state: TrustState;
-  /** Of everything that there is to trust; it changes with any file. */
+  /** Hash of all files that need trust. It changes with any of them. */
   hash?: string | null;
-  /** What there is to trust. */
+  /** The files and plugins that need trust. */
   items: TrustItem[];
-  /** What is not as it was when it was trusted. */
+  /** Files that changed since the project was trusted. */
   changes: FileChange[];
-  /** Who trusts it, and since when. */
+  /** Who trusted the project, and when. */
   granted?: Pin | null;
-  /** Why it cannot be trusted. */
+  /** Why the project cannot be trusted. */
   problem?: string | null;
 };
 
@@ -2477,7 +2477,7 @@ export type TrustResult = {
 export type TrustState = "nothing" | "untrusted" | "trusted" | "changed";
 
 export type TrustedResult = {
-  /** By directory. */
+  /** Sorted by directory. */
   projects: Pin[];
 };
 
@@ -2602,7 +2602,7 @@ export type VaultDifference = {
   diff: string;
 };
 
-/** How a rule answers. */
+/** The result of a rule at an event. */
 export type Verdict = "fired" | "dropped" | "not_fired" | "suppressed" | "disabled" | "failed" | "other_trigger" | "outside_query" | "not_replayable";
 
 export type Versions = {
@@ -2644,7 +2644,7 @@ export type WholeChange = {
   notes: NoteEdit[];
 };
 
-/** Whose rules can be written. */
+/** Where a rule file is written. */
 export type WriteScope = "user" | "project";
 
 /** A link as it stands in a note. */
@@ -3180,70 +3180,70 @@ export interface Methods {
     result: Passages;
     kind: "unary";
   };
-  /** Counts from 1, one item for each number. */
+  /** Count from 1 to `to`, one item per number. */
   "echo.count": {
     params: {
-      /** How far to count. */
+      /** The last number. */
       to: number;
-      /** How long to wait before each number. */
+      /** Milliseconds to wait before each number. */
       delay_ms?: number;
     };
     result: Tick;
     kind: "streaming";
   };
-  /** Fails. */
+  /** Fail with the given message. */
   "echo.fail": {
     params: {
-      /** What the error says. */
+      /** The error message. */
       message?: string;
     };
     result: Record<string, unknown>;
     kind: "unary";
   };
-  /** Calls itself, level below level, so that nested paths can be seen. */
+  /** Call itself recursively and report the plugin path of each nested call. */
   "echo.nest": {
     params: {
-      /** How many levels of calls to make below this one. */
+      /** Number of nested levels. */
       depth: number;
-      /** How many calls to make on each level, in parallel. */
+      /** Number of parallel calls on each level. */
       width?: number;
-      /** How long the innermost calls wait. */
+      /** Milliseconds that the innermost calls wait. */
       delay_ms?: number;
     };
     result: Level;
     kind: "streaming";
   };
-  /** Panics, to show that only the call suffers. */
+  /** Panic. Only this call fails. */
   "echo.panic": {
     params: Record<string, never>;
     result: Record<string, unknown>;
     kind: "unary";
   };
-  /** Says it back. */
+  /** Return the given text. */
   "echo.say": {
     params: {
-      /** What to say back. */
+      /** The text to return. */
       text: string;
     };
     result: Said;
     kind: "unary";
   };
-  /** Takes its time. */
+  /** Wait for the given time, then return. */
   "echo.slow": {
     params: {
-      /** How long to take. */
+      /** Milliseconds to wait. */
       ms: number;
     };
     result: Slept;
     kind: "unary";
   };
-  /** Tells how often each method was called, over all starts. */
+  /** Show how often each method of `echo` was called, including earlier runs of the server. */
   "echo.stats": {
     params: Record<string, never>;
     result: Stats;
     kind: "unary";
   };
-  /** Counts itself durably: when it answers, the count is stored. */
+  /** Increment a counter and return it. The count is stored when the call returns. */
   "echo.tally": {
     params: Record<string, never>;
     result: Counted;
@@ -3252,10 +3252,10 @@ export interface Methods {
   /** List your recent events, newest first: those that rules and plugins published, or those of one type. In a project, those of the project. */
   "events.recent": {
     params: {
-      /** Events of this type and below, such as `custom.release` or `tool.call`; an empty text is
-       * every type. */
+      /** Events of this type and its subtypes, such as `custom.release` or `tool.call`. An empty string means all
+       * types. */
       type?: string;
-      /** At most so many. */
+      /** Maximum number of events. Default 50. */
       limit?: number;
     };
     result: RecentResult;
@@ -3274,94 +3274,94 @@ export interface Methods {
     result: EventRecord;
     kind: "streaming";
   };
-  /** Lists the calls that wait for a person's agreement: the caller's own, or everybody's with `hub:admin`. */
+  /** List approval requests: your own, or those of all users with the scope `hub:admin`. Pending requests only, unless `all` or `id` is given. */
   "hub.approvals": {
     params: {
-      /** Answered ones too, not only those that wait. */
+      /** Include answered requests. Default: pending requests only. */
       all?: boolean;
-      /** This one, however it stands. */
+      /** Only the request with this id, in any state. */
       id?: ApprovalId | null;
-      /** How many at most. */
+      /** Maximum number of requests. */
       limit?: number;
     };
     result: ApprovalsResult;
     kind: "unary";
   };
-  /** Lets a waiting call go on. The first answer counts. */
+  /** Approve a pending call, so that it continues. The first answer counts. */
   "hub.approve": {
     params: {
-      /** Which question. */
+      /** The id of the approval request. */
       id: ApprovalId;
-      /** Why so; the caller is told. */
+      /** The reason. It is shown to the caller. */
       reason?: string | null;
     };
     result: ApprovalRecord;
     kind: "unary";
   };
-  /** Lists the calls that are running: the caller's own, or everybody's with `hub:admin`. */
+  /** List running calls, parents before children: your own, or those of all users with the scope `hub:admin`. */
   "hub.calls": {
     params: Record<string, never>;
     result: CallsResult;
     kind: "unary";
   };
-  /** Stops calls, by call id, by stream, or by path prefix (in one stream or in all of the caller's), and answers with what was stopped. */
+  /** Cancel running calls by `call_id`, by `stream_id`, or by path prefix (`path`, in one stream or in all your streams). Returns the cancelled calls. */
   "hub.cancel": {
     params: {
-      /** One call and everything below it. */
+      /** Cancel this call and all calls nested in it. */
       call_id?: string | null;
-      /** A root call and everything below it; with `path`, where to look for it. */
+      /** Cancel all calls of this stream; with `path`, only those with a matching path. */
       stream_id?: string | null;
-      /** Every call whose path begins so, such as `agent.librarian`. */
+      /** Cancel all calls whose path starts with this, such as `agent.librarian`. */
       path?: string | null;
     };
     result: CancelResult;
     kind: "unary";
   };
-  /** Refuses a waiting call. The first answer counts. */
+  /** Deny a pending call. The first answer counts. */
   "hub.deny": {
     params: {
-      /** Which question. */
+      /** The id of the approval request. */
       id: ApprovalId;
-      /** Why so; the caller is told. */
+      /** The reason. It is shown to the caller. */
       reason?: string | null;
     };
     result: ApprovalRecord;
     kind: "unary";
   };
-  /** Tells how the hub is. */
+  /** Show the state of the hub: uptime, running calls, plugins, journal backlog. */
   "hub.health": {
     params: Record<string, never>;
     result: HealthResult;
     kind: "unary";
   };
-  /** Tells what calls are bounded by, and how much of its room the journal has used; that reads all of it. */
+  /** Show the limits of calls, and the size of the journal. Measuring the journal reads all of it and may take a moment. */
   "hub.limits": {
     params: Record<string, never>;
     result: LimitsResult;
     kind: "unary";
   };
-  /** Makes a code that signs a page in as the caller, once and within five minutes. */
+  /** Create a one-time code that signs in to the page as you. Valid for five minutes. */
   "hub.login_code": {
     params: Record<string, never>;
     result: LoginCode;
     kind: "unary";
   };
-  /** Lists the methods the caller may use, with the schemas of their parameters and results. */
+  /** List the methods you may call, with descriptions and the JSON Schemas of parameters and results. Pass `plugin` to list only its methods. */
   "hub.methods": {
     params: {
-      /** Only this plugin's. */
+      /** Only methods of this plugin. */
       plugin?: string | null;
     };
     result: MethodsResult;
     kind: "unary";
   };
-  /** Lists the plugins: where each is in its life, and why. */
+  /** List plugins with their status and the reason for it. */
   "hub.plugins": {
     params: Record<string, never>;
     result: PluginsResult;
     kind: "unary";
   };
-  /** Lists the caller's projects. */
+  /** List your projects. */
   "hub.projects": {
     params: Record<string, never>;
     result: ProjectsResult;
@@ -3370,65 +3370,65 @@ export interface Methods {
   /** Register a directory as a project of the caller and return it. A directory that is already registered is returned unchanged. Without `hub:admin` the directory must be below one of the setting `projects.roots`. Dodona's own directories, system directories and directories that overlap a project of other users are refused. */
   "hub.register_project": {
     params: {
-      /** The directory, absolute. */
+      /** Absolute path of the directory. */
       root: string;
     };
     result: Project;
     kind: "unary";
   };
-  /** Answers with a hash of all schemas the caller may see, or of one method's: it changes exactly when they do. */
+  /** Return a hash of the schemas of all methods you may call, or of one method. The hash changes exactly when a schema changes. */
   "hub.schema_hash": {
     params: {
-      /** One method's schemas instead of all. */
+      /** Only the schemas of this method. */
       method?: string | null;
     };
     result: SchemaHashResult;
     kind: "unary";
   };
-  /** Reads a page of a stream's items, running or finished, from after item `after`. */
+  /** Read items of a running or finished stream, starting after item number `after`. Returns up to `limit` items and the position to continue from. */
   "hub.stream": {
     params: {
-      /** Which stream. */
+      /** The id of the stream. */
       stream_id: StreamId;
-      /** The last item already seen. */
+      /** Number of the last item already read. Default 0. */
       after?: number;
-      /** How many items at most. */
+      /** Maximum number of items. */
       limit?: number;
     };
     result: StreamResult;
     kind: "unary";
   };
-  /** Makes a token for a user. Its text is in this answer and nowhere else. */
+  /** Create a token for a user. The text of the token is returned once and cannot be shown again. */
   "hub.token_create": {
     params: {
-      /** Whose token; the user is made when there is none of the name. */
+      /** The user. Created if it does not exist. */
       user: UserId;
-      /** What it is for. */
+      /** The purpose of the token. Unique per user. */
       name: string;
-      /** What it grants, such as `vault:read`, `vault:*` or `*`. */
+      /** The scopes, such as `vault:read`, `vault:*` or `*`. */
       scopes: Scopes;
-      /** How many seconds it lives; for ever without. */
+      /** Seconds until the token expires. Default: never. */
       expires_in_s?: number | null;
     };
     result: TokenCreated;
     kind: "unary";
   };
-  /** Ends a token at once: one of the caller's own, or anybody's with `hub:admin`. */
+  /** Revoke a token at once: one of your own, or of any user with the scope `hub:admin`. */
   "hub.token_revoke": {
     params: {
-      /** The public part of the token. */
+      /** The public id of the token. */
       id: string;
     };
     result: TokenRevoked;
     kind: "unary";
   };
-  /** Lists tokens: the caller's own, or everybody's with `hub:admin`. Never their text. */
+  /** List tokens: your own, or those of all users with the scope `hub:admin`. The secret text is never shown. */
   "hub.tokens": {
     params: Record<string, never>;
     result: TokensResult;
     kind: "unary";
   };
-  /** Tells what the project of the call would run from its `.dodona/`, and whether somebody trusts it as it is now. Nothing of it is run or compiled by that. */
+  /** Show what the project would run from its `.dodona/` directory (plugins, rules, prompts, agents), whether its current contents are trusted, and what changed since. Nothing is run or compiled. */
   "hub.trust": {
     params: Record<string, never>;
     result: TrustResult;
@@ -3437,122 +3437,121 @@ export interface Methods {
   /** Trust the contents of the project's `.dodona/` with the given hash. Its plugins are activated with the capabilities they use, and its rules are in force when this returns. */
   "hub.trust_accept": {
     params: {
-      /** The hash that `hub.trust` answered with: what was seen is trusted, and nothing else. */
+      /** The hash that `hub.trust` returned. Only the contents with this hash are trusted. */
       hash: string;
       /** Which later changes are trusted too: `nothing`, `rules` (with their scripts) or
        * `everything`. Use it for a project that only you change. */
       follow?: Follow;
-      /** Trust only these files, as paths below `.dodona/`. All files by default. */
+      /** Trust only these files, as paths below `.dodona/`. Default: all files. */
       only?: string[] | null;
     };
     result: TrustResult;
     kind: "unary";
   };
-  /** Trusts the project of the call no longer: plugins in it are let go at once. */
+  /** Withdraw trust from the project. Its plugins are deactivated at once. */
   "hub.trust_revoke": {
     params: Record<string, never>;
     result: TrustResult;
     kind: "unary";
   };
-  /** Lists the projects that somebody trusts. */
+  /** List the trusted projects. */
   "hub.trusted": {
     params: Record<string, never>;
     result: TrustedResult;
     kind: "unary";
   };
-  /** Writes a new plugin into the roster and activates it: an MCP server, or a directory. One that cannot be activated is taken out again. */
+  /** Add a plugin to the roster and activate it: an MCP server (`mcp:`) or a directory (`dir:`). If it cannot be activated, it is removed again. */
   "plugins.add": {
     params: {
-      /** Its name. */
+      /** The name of the new plugin. */
       plugin: PluginName;
-      /** Where it comes from, as the roster says it: `mcp:` and a command or an address, or `dir:`
-       * and a directory. */
+      /** Where the plugin comes from: `mcp:` with a command or a URL, or `dir:` with a directory. */
       module: string;
-      /** Variables of our own environment that an MCP server is given. */
+      /** Names of environment variables of the server process that are passed to the MCP server. */
       env?: string[];
-      /** Headers for an MCP server at an address, each with the variable that holds its value. */
+      /** HTTP headers for an MCP server with a URL: header name, and the environment variable with its value. */
       headers?: Record<string, string>;
     };
     result: AddResult;
     kind: "unary";
   };
-  /** Reads the roster and all plugins' files anew and tells what is wrong with them, and what would be active. Nothing changes. */
+  /** Check the roster and all plugin files, and report problems and which plugins would be active. Nothing is changed. */
   "plugins.check": {
     params: Record<string, never>;
     result: PluginsListResult;
     kind: "unary";
   };
-  /** Writes into the roster that a plugin is not to be active, and lets it go. */
+  /** Disable a plugin in the roster and deactivate it. */
   "plugins.disable": {
     params: {
-      /** Which plugin. */
+      /** The name of the plugin. */
       plugin: PluginName;
     };
     result: PluginStatus;
     kind: "unary";
   };
-  /** Writes into the roster that a plugin is to be active, and activates it. */
+  /** Enable a plugin in the roster and activate it. */
   "plugins.enable": {
     params: {
-      /** Which plugin. */
+      /** The name of the plugin. */
       plugin: PluginName;
     };
     result: PluginStatus;
     kind: "unary";
   };
-  /** Writes into the roster what a plugin may do in addition. */
+  /** Grant a plugin capabilities in the roster. */
   "plugins.grant": {
     params: {
-      /** Which plugin. */
+      /** The name of the plugin. */
       plugin: PluginName;
-      /** What it may do, such as `prompt`, `call:vault` or `net:jira.example`. */
+      /** The capabilities, such as `prompt`, `call:vault` or `net:jira.example`. */
       capabilities: Capability[];
     };
     result: PluginStatus;
     kind: "unary";
   };
-  /** Tells everything about a plugin: what it needs, may do, brings and can be set to. */
+  /** Show a plugin: dependencies, capabilities, methods, hooks, rules and settings. */
   "plugins.info": {
     params: {
-      /** Which plugin. */
+      /** The name of the plugin. */
       plugin: PluginName;
     };
     result: InfoResult;
     kind: "unary";
   };
-  /** Lists the plugins: where each is in its life, and why; and what is wrong in the roster and in plugins' files. */
+  /** List plugins with their status and the reason for it, and the problems in the roster and in plugin files. */
   "plugins.list": {
     params: Record<string, never>;
     result: PluginsListResult;
     kind: "unary";
   };
-  /** Reads what a plugin from outside said of late, and how it went with it: its own lines, and what its process wrote. They are kept while the server runs. */
+  /** Read recent log lines of an external plugin: its own lines, the output of its process, and activation events. They are kept in memory until the server stops. */
   "plugins.logs": {
     params: {
-      /** Which plugin's. */
+      /** The name of the plugin. */
       plugin: PluginName;
-      /** How many lines at most, the latest last. */
+      /** Maximum number of lines, newest last. */
       limit?: number;
     };
     result: LogsResult;
     kind: "unary";
   };
-  /** Lists the plugins in the order in which they are activated, with what each needs. */
+  /** List plugins in order of activation, with their dependencies. */
   "plugins.order": {
     params: Record<string, never>;
     result: OrderResult;
     kind: "unary";
   };
-  /** Reads the roster and all plugins' files anew, and activates what is new or changed while calls go on. A roster that cannot be read changes nothing. */
+  /** Reload the roster and all plugin files, and activate new and changed plugins. Running calls continue. If the roster cannot be read, nothing is changed. */
   "plugins.reload": {
     params: Record<string, never>;
     result: ReloadResult;
     kind: "unary";
   };
-  /** Remove a plugin from the roster and deactivate it. Its settings stay, and so does its data unless `delete_data` is set: then its databases, its data directory and its state of all users are deleted. The data of a plugin that is gone already can be deleted in the same way. */
+  /** Remove a plugin from the roster and deactivate it. Its settings and data are kept. With `delete_data`, its databases, its data directory and its state for all users are deleted too; this also works for a plugin that was removed before. */
   "plugins.remove": {
     params: {
-      /** Which plugin. */
+      /** The name of the plugin. */
       plugin: PluginName;
       /** Whether to delete its databases, its data directory and its state. This cannot be undone. */
       delete_data?: boolean;
@@ -3560,34 +3559,34 @@ export interface Methods {
     result: RemoveResult;
     kind: "unary";
   };
-  /** Writes into the roster what a plugin may no longer do. */
+  /** Revoke capabilities of a plugin in the roster. */
   "plugins.revoke": {
     params: {
-      /** Which plugin. */
+      /** The name of the plugin. */
       plugin: PluginName;
-      /** What it may do, such as `prompt`, `call:vault` or `net:jira.example`. */
+      /** The capabilities, such as `prompt`, `call:vault` or `net:jira.example`. */
       capabilities: Capability[];
     };
     result: PluginStatus;
     kind: "unary";
   };
-  /** Sets a plugin's setting for the caller alone. */
+  /** Set a setting of a plugin for you only. */
   "plugins.set": {
     params: {
-      /** Which plugin's setting. */
+      /** The name of the plugin. */
       plugin: PluginName;
-      /** Which setting. */
+      /** The name of the setting. */
       setting: string;
-      /** What it shall be for the caller. */
+      /** The new value. */
       value: unknown;
     };
     result: SetResult;
     kind: "unary";
   };
-  /** Lists what can be set, with the values that hold for the caller. */
+  /** List the settings of plugins with their values for you. */
   "plugins.settings": {
     params: {
-      /** Only this plugin's. */
+      /** Only those of this plugin. */
       plugin?: PluginName | null;
     };
     result: PluginsSettingsResult;
@@ -3596,188 +3595,188 @@ export interface Methods {
   /** List the hooks in the order in which they run, with how often they ran, and their recent changes, effects and failures for you. With the scope `hub:admin`, those for all users. */
   "plugins.trace": {
     params: {
-      /** Only this plugin's. */
+      /** Only those of this plugin. */
       plugin?: PluginName | null;
-      /** How many runs at most, the latest last. */
+      /** Maximum number of runs, newest last. */
       limit?: number;
     };
     result: PluginsTraceResult;
     kind: "unary";
   };
-  /** Forgets what the caller set, so that what holds for everybody holds again. */
+  /** Remove your own value of a setting, so that the server's value applies again. */
   "plugins.unset": {
     params: {
-      /** Which plugin's setting. */
+      /** The name of the plugin. */
       plugin: PluginName;
-      /** Which setting. */
+      /** The name of the setting. */
       setting: string;
     };
     result: SetResult;
     kind: "unary";
   };
-  /** Counts how often rules acted for you on each of the last days. */
+  /** Count how often each rule fired for you on each of the last `days` days. */
   "rules.activity": {
     params: {
-      /** How many days, today included. */
+      /** Number of days, including today. */
       days?: number;
     };
     result: Activity;
     kind: "unary";
   };
-  /** Asks the rules of now about a query that was, and names the first thing that they would not do as they did. Nothing is changed or delivered. */
+  /** Reevaluate a finished query with the current rules and report the first decision that differs from the recorded one. Nothing is changed or delivered. */
   "rules.again": {
     params: {
-      /** Which query. */
+      /** The id of the query. */
       query_id: string;
-      /** When it had ended: nothing after that is looked at. */
+      /** The time the query ended. Later events are ignored. */
       until?: string | null;
     };
     result: Again;
     kind: "unary";
   };
-  /** Asks rules again about everything that the journal has, oldest first, with the state that they set themselves, and tells what would have fired. Nothing is changed or delivered. */
+  /** Run rules over the recorded history, oldest event first, and report which would have fired. State starts empty and is set by the rules themselves. Pass `rules` to compare changed rules with the active ones. Nothing is changed or delivered. */
   "rules.backtest": {
     params: {
-      /** No event before this. */
+      /** Only events at or after this time. */
       since?: string | null;
-      /** No event after this. */
+      /** Only events at or before this time. */
       until?: string | null;
-      /** Rules to try in the places of those with the same names, or beside them. Without any it is
-       * the rules in use. */
+      /** Changed or new rules to test. They replace active rules with the same id. Default: the active rules
+       * alone. */
       rules?: RuleText[];
-      /** How many firings of each rule are told in full. */
+      /** Maximum number of firings listed for each rule. */
       examples?: number;
     };
     result: Backtest;
     kind: "streaming";
   };
-  /** Tells what is wrong with the rules' files, or with a text that might be one. */
+  /** Check all rule files, or the text of one rule (`text`), and list the problems with file, line and column. */
   "rules.check": {
     params: {
-      /** A rule's text to check in place of the files. One with a script cannot be checked so. */
+      /** The text of a rule to check instead of the files. A rule with a script cannot be checked this way. */
       text?: string | null;
-      /** What to call the text in messages. */
+      /** The file name shown in messages. Default `rule.toml`. */
       path?: string | null;
     };
     result: Checked;
     kind: "unary";
   };
-  /** Deletes the file of a rule of the user or the project. A script that it names stays: other rules may name it too. A rule whose place it had taken counts again. */
+  /** Delete the file of a rule of the user or the project. Its scripts are kept, because other rules may use them. A rule that it had overridden is in force again. */
   "rules.delete": {
     params: {
-      /** Among whose rules. */
+      /** Whether the file belongs to the user or to the project. */
       scope: WriteScope;
-      /** The name of the file, without a directory. */
+      /** File name without directory. */
       file: string;
-      /** The version that was read, so that nobody's change is lost. */
+      /** The version that was read. The call fails if the file has changed since. */
       if_version: string;
     };
     result: Deleted;
     kind: "unary";
   };
-  /** Switches a rule off for you, at once and for good. A core rule stays on. */
+  /** Disable a rule for you, at once and until you enable it again. A core rule cannot be disabled. */
   "rules.disable": {
     params: {
-      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** The rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule: string;
     };
     result: Toggled;
     kind: "unary";
   };
-  /** Names rules that are broken, never ran, can never fire, fail, or whose tests do not pass. */
+  /** Check all rules and list the problems found: broken files, rules that fail, that can never fire, that were never evaluated, or whose tests fail. */
   "rules.doctor": {
     params: Record<string, never>;
     result: CheckUp;
     kind: "unary";
   };
-  /** Switches a rule on again that you have switched off. */
+  /** Enable a rule that you disabled. */
   "rules.enable": {
     params: {
-      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** The rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule: string;
     };
     result: Toggled;
     kind: "unary";
   };
-  /** Tells why a rule fired or did not: the value of every term of its condition, and what kept it from acting. The rule is asked as it is now, about what the journal has. */
+  /** Explain why a rule fired or did not fire at recorded events: the value of every term of its condition, and the limit that suppressed it. Evaluates the current version of the rule. Pass `event` or `query` to select events; the default is the latest one. */
   "rules.explain": {
     params: {
-      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** The rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule: string;
-      /** About this event. */
+      /** Explain this event, by id. */
       event?: string | null;
-      /** About the events of this query: its id, or the beginning or the end of it. */
+      /** Explain the events of this query: its id, or a prefix or suffix of it. */
       query?: string | null;
-      /** About so many events at most, the newest. Without more it is about the last one. */
+      /** Maximum number of events, newest first. Default 1. */
       limit?: number;
     };
     result: Explained;
     kind: "unary";
   };
-  /** Lists the rules that are in use here, in the order in which they are asked. */
+  /** List the active rules in order of evaluation, with trigger, status and counts. */
   "rules.list": {
     params: {
-      /** Only those of this trigger. */
+      /** Only rules with this trigger. */
       trigger?: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end" | null;
     };
     result: Rules;
     kind: "unary";
   };
-  /** Lists what your rules did, the newest first: those that fired and those that failed. */
+  /** List the executions of your rules, newest first: rules that fired or failed, with their decisions. */
   "rules.log": {
     params: {
-      /** Only of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** Only executions of this rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule?: string | null;
-      /** Only those that failed. */
+      /** Only failed executions. */
       failed?: boolean;
-      /** At most so many. */
+      /** Maximum number of executions. Default 50. */
       limit?: number;
     };
     result: Executions;
     kind: "unary";
   };
-  /** List the lines that rules logged for you with the action `log`, the oldest first: time, level, rule and message. */
+  /** List the lines that rules wrote for you with the action `log`, oldest first, with time, level, rule and message. */
   "rules.log_lines": {
     params: {
-      /** Only lines of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** Only lines of this rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule?: string | null;
       /** Only lines of this level and above. */
       level?: Severity;
       /** Only lines written at this time or later. */
       since?: string | null;
-      /** Only lines after the one with this id. They are returned from the oldest on, so that a reader
-       * that passes the last id it has seen misses none. */
+      /** Only lines after the one with this id, oldest first. Pass the last id you have read to continue without
+       * a gap. */
       after?: number | null;
-      /** Lines of every project. Without it, those of the project of the call, if there is one. */
+      /** Lines of all projects. Default: lines of the call's project, if it has one. */
       all_projects?: boolean;
-      /** At most so many lines. */
+      /** Maximum number of lines. Default 100. */
       limit?: number;
     };
     result: LogLines;
     kind: "unary";
   };
-  /** Looks at all files now. Without this they are looked at several times a second. */
+  /** Scan the rule files for changes now. The server does this several times per second by itself. */
   "rules.reload": {
     params: Record<string, never>;
     result: Reloaded;
     kind: "unary";
   };
-  /** Gives a rule of the user or the project another id, and its file that name. What it did so far stays in the log under the old one. */
+  /** Rename a rule of the user or the project: its id and its file. Log entries keep the old id. */
   "rules.rename": {
     params: {
-      /** Among whose rules. */
+      /** Whether the file belongs to the user or to the project. */
       scope: WriteScope;
-      /** The name of its file, without a directory. */
+      /** File name without directory. */
       file: string;
-      /** What it will be called. Its file is called so too. */
+      /** The new id. The file gets the same name. */
       id: string;
-      /** The version that was read, so that nobody's change is lost. */
+      /** The version that was read. The call fails if the file has changed since. */
       if_version: string;
     };
     result: Saved;
     kind: "unary";
   };
-  /** The JSON Schema of a rule's file, for editors. */
+  /** Return the JSON Schema of a rule file, for completion and validation in an editor. */
   "rules.schema": {
     params: Record<string, never>;
     result: RuleSchema;
@@ -3789,60 +3788,61 @@ export interface Methods {
     result: RulesSettingsResult;
     kind: "unary";
   };
-  /** Shows everything about a rule. */
+  /** Show a rule: condition, actions, limits, tests, status and counts. */
   "rules.show": {
     params: {
-      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** The rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule: string;
     };
     result: RuleShown;
     kind: "unary";
   };
-  /** Reads the text of a rule's file, with its scripts and with what is wrong with it. */
+  /** Read the text of a rule file, with its scripts, its version and its problems. Pass the version to `rules.write` to save a change. */
   "rules.source": {
     params: {
-      /** Which rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** The rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule?: string | null;
-      /** Which file, as rules and problems call it: for one that has no rule, because it is broken. */
+      /** The path of the file, as `rules.list` and `rules.check` report it. Use it for a broken file, which has
+       * no rule. */
       path?: string | null;
     };
     result: RuleSourceText;
     kind: "unary";
   };
-  /** Makes the text of a rule to start from, with comments and tests. Nothing is written. */
+  /** Generate the text of a new rule, with comments and tests. Nothing is written. */
   "rules.template": {
     params: {
-      /** What the rule will be called. */
+      /** The id of the new rule. */
       id: string;
-      /** When it is asked. */
+      /** The trigger of the rule. */
       trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
     };
     result: Template;
     kind: "unary";
   };
-  /** Runs the tests that rules bring with them: of all rules in use here, of one, or of a text. */
+  /** Run the `[[tests]]` of rules: of all active rules, of one rule (`rule`), or of unsaved rule texts (`texts`). Returns each test with its result, and the rules that have no tests. */
   "rules.test": {
     params: {
-      /** Only of this rule: `plugin/id`, or `id` alone of a rule that belongs to no plugin. */
+      /** Run only the tests of this rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule?: string | null;
-      /** Texts of rules to test in place of those in use. */
+      /** Unsaved rule files to test instead of the active rules. */
       texts?: RuleText[];
     };
     result: Tests;
     kind: "unary";
   };
-  /** Saves a rule's file, among the user's rules or the project's, whole or not at all, and the script that it names if that is given too. It counts once this has answered. A text that could not run is refused with all that is wrong with it. */
+  /** Save a rule file of the user or the project, and its scripts if they are passed too. The file is replaced atomically, and the rule is in force when the call returns. A text with errors is rejected with all its problems. */
   "rules.write": {
     params: {
-      /** Among whose rules. */
+      /** Whether the file belongs to the user or to the project. */
       scope: WriteScope;
-      /** The name of the file, without a directory: `no-main-writes.toml`. */
+      /** File name without directory, such as `no-main-writes.toml`. */
       file: string;
-      /** All of its text. */
+      /** The complete text of the file. */
       text: string;
-      /** The script that it names, by the path by which it does, if that is to be saved too. */
+      /** Scripts to save too, by the path used in the rule. */
       scripts?: Record<string, string>;
-      /** The version that was read, so that nobody's change is lost. Without it the file must be new. */
+      /** The version that was read. The call fails if the file has changed since. Omit it for a new file. */
       if_version?: string | null;
     };
     result: Saved;

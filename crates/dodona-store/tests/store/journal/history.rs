@@ -1,7 +1,7 @@
 //! Events, read again.
 
 use dodona_proto::{Event, Severity};
-use dodona_store::journal::{EventFilter, Journal, Place, RecordedEvent};
+use dodona_store::journal::{EventFilter, Journal, ReadPosition, RecordedEvent};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ fn number(event: &RecordedEvent) -> u64 {
 }
 
 /// All pages, forwards or backwards, as the numbers they carry.
-async fn all(journal: &Journal, filter: &EventFilter, mut place: Place) -> Vec<u64> {
+async fn all(journal: &Journal, filter: &EventFilter, mut place: ReadPosition) -> Vec<u64> {
     let mut numbers = Vec::new();
     loop {
         let page = journal.events_from(filter.clone(), place).await.unwrap();
@@ -48,8 +48,8 @@ async fn all(journal: &Journal, filter: &EventFilter, mut place: Place) -> Vec<u
             return numbers;
         };
         place = match place {
-            Place::Beginning | Place::After(_) => Place::After(last.position),
-            Place::End | Place::Before(_) => Place::Before(last.position),
+            ReadPosition::Beginning | ReadPosition::After(_) => ReadPosition::After(last.position),
+            ReadPosition::End | ReadPosition::Before(_) => ReadPosition::Before(last.position),
         };
         numbers.extend(page.iter().map(number));
     }
@@ -65,9 +65,9 @@ async fn pages_have_every_event_of_a_user_once_and_in_order() {
     )
     .await;
     publish(&journal, [event("custom.tick", "bob", 9)]).await;
-    let forwards = all(&journal, &alice(), Place::Beginning).await;
+    let forwards = all(&journal, &alice(), ReadPosition::Beginning).await;
     assert_eq!(forwards, (0..5_000).collect::<Vec<_>>());
-    let mut backwards = all(&journal, &alice(), Place::End).await;
+    let mut backwards = all(&journal, &alice(), ReadPosition::End).await;
     backwards.reverse();
     assert_eq!(backwards, forwards);
 }
@@ -86,19 +86,28 @@ async fn a_filter_chooses_by_type_project_and_time() {
     let mut filter = alice();
     filter.kinds = vec!["tool.call.failure".to_owned(), "tool.call".to_owned()];
     assert_eq!(
-        all(&journal, &filter, Place::Beginning).await,
+        all(&journal, &filter, ReadPosition::Beginning).await,
         [1, 2, 4, 5, 7, 8]
     );
     filter.project = Some("even".parse().unwrap());
-    assert_eq!(all(&journal, &filter, Place::Beginning).await, [2, 4, 8]);
+    assert_eq!(
+        all(&journal, &filter, ReadPosition::Beginning).await,
+        [2, 4, 8]
+    );
     filter.since = Some(Timestamp::now() - SignedDuration::from_hours(24 * 6 + 12));
-    assert_eq!(all(&journal, &filter, Place::Beginning).await, [4, 8]);
+    assert_eq!(
+        all(&journal, &filter, ReadPosition::Beginning).await,
+        [4, 8]
+    );
     filter.until = Some(Timestamp::now() - SignedDuration::from_hours(24 * 4));
-    assert_eq!(all(&journal, &filter, Place::Beginning).await, [4]);
-    assert_eq!(all(&journal, &filter, Place::End).await, [4]);
+    assert_eq!(all(&journal, &filter, ReadPosition::Beginning).await, [4]);
+    assert_eq!(all(&journal, &filter, ReadPosition::End).await, [4]);
     filter.since = Some(Timestamp::now());
     filter.until = None;
-    assert_eq!(all(&journal, &filter, Place::Beginning).await, [0_u64; 0]);
+    assert_eq!(
+        all(&journal, &filter, ReadPosition::Beginning).await,
+        [0_u64; 0]
+    );
 }
 
 #[tokio::test]
@@ -112,11 +121,11 @@ async fn a_page_is_bounded_in_bytes_and_nothing_is_left_out_for_it() {
     };
     publish(&journal, (0..9).map(large)).await;
     let first = journal
-        .events_from(alice(), Place::Beginning)
+        .events_from(alice(), ReadPosition::Beginning)
         .await
         .unwrap();
     assert!((1..=5).contains(&first.len()), "{}", first.len());
-    let everything = all(&journal, &alice(), Place::Beginning).await;
+    let everything = all(&journal, &alice(), ReadPosition::Beginning).await;
     assert_eq!(everything, (0..9).collect::<Vec<_>>());
 }
 

@@ -1,7 +1,9 @@
 //! Secrets do not reach the file.
 
 use dodona_proto::{DoneStatus, ErrorCode, Event, ItemBody, Severity};
-use dodona_store::journal::{Decided, DecidedKind, Journal, JournalOptions, Redactor, StreamHead};
+use dodona_store::journal::{
+    DecisionRecord, DecisionRecordKind, Journal, JournalOptions, Redactor, StreamHead,
+};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -71,8 +73,8 @@ async fn what_is_written_has_no_secret_in_it_wherever_it_stood() {
     };
     let mut told = journal.events();
     journal.publish(event).await.unwrap();
-    let decided = Decided {
-        kind: DecidedKind::Trigger,
+    let decided = DecisionRecord {
+        kind: DecisionRecordKind::Trigger,
         name: "on_tool_call".to_owned(),
         source: "rules".to_owned(),
         call: None,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dodona_rules::Scope;
 use dodona_rules::format::Condition;
-use dodona_rules::load::{Loaded, load_file, rule_files};
+use dodona_rules::load::{LoadedFile, load_file, rule_files};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ pub(super) fn named(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Loads a file as one of the user's.
-pub(super) fn load(path: &Path) -> Loaded {
+pub(super) fn load(path: &Path) -> LoadedFile {
     load_file(path, Scope::User)
 }
 
