@@ -260,7 +260,7 @@ test("axe-core finds nothing serious in plugins, light or dark, and nothing is w
   const { page } = app;
   const places: [string, string][] = [
     ["#/plugins/helper", "Comes from"],
-    ["#/plugins/echo?tab=methods&method=echo.count", "How far to count."],
+    ["#/plugins/echo?tab=methods&method=echo.count", "Count up to this number."],
     ["#/plugins/helper?tab=settings", "How it speaks"],
     ["#/plugins/standup?tab=access", "call:vault"],
     ["#/plugins/evil?tab=log", "they are kept while the server runs"],

@@ -185,7 +185,7 @@ test("a past evaluation is explained term by term", async ({ app, server }) => {
   await short.click();
   await expect(short).toHaveAttribute("aria-selected", "true");
   await expect(tree.getByRole("treeitem").first()).toContainText("False");
-  await expect(page.getByRole("article", { name: "Evaluation" })).toContainText("its condition does not hold");
+  await expect(page.getByRole("article", { name: "Evaluation" })).toContainText("its condition is false");
   await page.reload();
   await expect(tree.getByRole("treeitem").first()).toContainText("False");
 });
@@ -312,7 +312,7 @@ test("axe-core finds nothing serious in rules, light or dark, and nothing is wid
   await ask(server, "How long is a session, and why?");
   const places: [string, string | RegExp][] = [
     ["#/rules/rules%2Flong-question", "Tells that a question is long"],
-    ["#/rules/rules%2Flong-question?tab=explain", "its condition holds"],
+    ["#/rules/rules%2Flong-question?tab=explain", "its condition is true"],
     ["#/rules/rules%2Flong-question?tab=log", "Took"],
     ["#/rules/rules%2Flong-question?tab=tests", "The test passes"],
     ["#/rules/rules%2Flong-question?edit=yes", "Valid, tests pass"],

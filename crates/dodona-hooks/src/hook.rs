@@ -99,7 +99,6 @@ impl Hook {
         }
     }
 
-    /// The hook point.
     pub fn point(&self) -> HookPoint {
         self.terms.point
     }
@@ -159,7 +158,6 @@ impl Hook {
     }
 }
 
-/// A type-erased callback.
 trait Install: Send + Sync {
     fn install(&self, lists: &mut Lists, terms: &Terms, who: Who);
 }

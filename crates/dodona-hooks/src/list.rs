@@ -54,7 +54,6 @@ pub(crate) struct Entry<P: Point> {
     on_failure: OnFailure,
     timeout: Duration,
     name: Option<String>,
-    /// Skipped in replays.
     live: bool,
     /// Number of firings that ended before this callback.
     missed: AtomicU64,

@@ -19,9 +19,7 @@ use crate::registry::Hooks;
 /// Whether the following callbacks run too.
 pub type Flow = ControlFlow<()>;
 
-/// A hook point.
 pub trait Point: Sized + Send + Sync + 'static {
-    /// The name.
     const POINT: HookPoint;
 
     /// The payload that callbacks get.
@@ -30,7 +28,6 @@ pub trait Point: Sized + Send + Sync + 'static {
     /// The edit that callbacks may return.
     type Edit: Serialize + DeserializeOwned + Send + 'static;
 
-    /// Applies an edit.
     fn apply(payload: &mut Self::Payload, edit: Self::Edit, plugin: &PluginName) -> Flow;
 
     /// The edit for a failed callback that fails closed.
@@ -99,10 +96,8 @@ macro_rules! points {
 
 /// An operation on a hook point that is known only by name.
 pub(crate) trait Visitor {
-    /// The result type.
     type Output;
 
-    /// Runs the operation.
     fn visit<P: Point>(self) -> Self::Output;
 }
 

@@ -92,15 +92,11 @@ impl HookRegistry {
 /// A registered callback, for listings. Lists are in order of execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HookSubscription {
-    /// The hook point.
     pub hook: HookPoint,
-    /// The plugin.
     pub plugin: PluginName,
     /// The name of the callback, if it has one.
     pub name: Option<String>,
-    /// Lower runs earlier.
     pub priority: i32,
-    /// Number of runs.
     pub runs: u64,
 }
 

@@ -7,10 +7,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "E: Deserialize<'de>"))]
 pub struct Reply<E> {
-    /// The edit.
     #[serde(default = "Option::default")]
     pub edit: Option<E>,
-    /// The effects.
     #[serde(default)]
     pub effects: Vec<Effect>,
     /// Effects on behalf of other plugins. The plugin `rules` uses this for rules of plugins. Not available to
@@ -20,7 +18,6 @@ pub struct Reply<E> {
 }
 
 impl<E> Reply<E> {
-    /// An empty reply.
     pub const fn none() -> Self {
         Self {
             edit: None,
@@ -38,7 +35,6 @@ impl<E> Reply<E> {
         }
     }
 
-    /// Adds an effect.
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effects.push(effect);

@@ -15,11 +15,9 @@ const KEPT: usize = 1000;
 /// One run of a callback.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRecord {
-    /// End time.
     pub at: Timestamp,
     /// The plugin of the callback.
     pub plugin: PluginName,
-    /// The hook point.
     pub hook: HookPoint,
     /// The name of the callback, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,12 +28,9 @@ pub struct RunRecord {
     /// The user, if the payload belongs to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
-    /// Duration in microseconds.
     pub micros: f64,
-    /// The edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<Value>,
-    /// Number of effects.
     pub effects: usize,
     /// The error, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,6 @@ const MAX_EVENTS: usize = 10_000;
 /// How long before the deadline of its call a watch ends by itself, so that it ends as complete.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The plugin.
 #[derive(Debug, Default)]
 pub struct EventsPlugin;
 
@@ -77,10 +76,10 @@ fn some() -> u32 {
     50
 }
 
-/// Recent events.
+/// A list of recent events.
 #[derive(Serialize, JsonSchema)]
 struct RecentResult {
-    /// Newest first.
+    /// The events, newest first.
     events: Vec<EventRecord>,
     /// Whether older events exist.
     more: bool,

@@ -177,7 +177,6 @@ pub(crate) struct PluginLimits {
     plugin: PluginName,
     /// For all users together.
     all: Option<Arc<CallLimiter>>,
-    /// For each user.
     each: Option<UserLimiters>,
 }
 

@@ -10,13 +10,11 @@ use serde_json::Value;
 /// A call from a surface.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The caller.
     pub principal: Arc<Principal>,
     /// The project the call is about. The caller must be a member of it.
     pub project: Option<ProjectId>,
     /// The method's name, such as `echo.say`.
     pub method: String,
-    /// The method's parameters.
     pub params: Params,
     /// Shortens the timeout of the method; it cannot extend it.
     pub timeout: Option<Duration>,

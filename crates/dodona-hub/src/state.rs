@@ -115,7 +115,6 @@ impl Row {
         Ok(version.unwrap_or(0).unsigned_abs())
     }
 
-    /// Counts a change.
     fn grow(&self, tx: &Tx<'_>) -> Result<i64, DbError> {
         let sql = "insert into plugin_state_version (user_id, project_id, plugin_id, version)
                    values (?1, ?2, ?3, 1)

@@ -109,7 +109,6 @@ impl CallStream {
         self.reader.stream
     }
 
-    /// See [`Reader::next`].
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<StoredItem>>>, CallError> {
         self.reader.next().await
     }

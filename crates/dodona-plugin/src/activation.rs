@@ -22,7 +22,7 @@ use crate::system::SystemContext;
 use crate::trusted::TrustHost;
 use crate::{ContractError, Method};
 
-/// What [`Plugin::activate`] returns.
+/// The future that [`Plugin::activate`] returns.
 pub type Activating<'a> = BoxFuture<'a, Result<Contribution, ActivationError>>;
 
 /// A plugin: the unit of extension.
@@ -31,7 +31,7 @@ pub trait Plugin: Send + Sync + 'static {
     /// The name, which is the first part of its method names.
     fn name(&self) -> &str;
 
-    /// The semantic version.
+    /// The version, in semantic versioning.
     fn version(&self) -> &str;
 
     /// The purpose, in one sentence.
@@ -109,18 +109,18 @@ pub enum ActivationError {
 /// Everything a plugin provides, as a plain value.
 #[derive(Default)]
 pub struct Contribution {
-    /// The methods.
+    /// Methods that can be called.
     pub methods: Vec<Method>,
-    /// The hooks.
+    /// Callbacks for hook points.
     pub hooks: Vec<Hook>,
-    /// The event handlers.
+    /// Callbacks for published events.
     pub event_handlers: Vec<EventHandler>,
     /// The migrations of its database.
     pub migrations: Cow<'static, [Migration]>,
 }
 
 impl Contribution {
-    /// An empty contribution.
+    /// Creates a contribution without content.
     pub fn new() -> Self {
         Self::default()
     }
@@ -132,7 +132,7 @@ impl Contribution {
         self
     }
 
-    /// Adds a hook.
+    /// Adds a callback for a hook point.
     #[must_use]
     pub fn hook(mut self, hook: Hook) -> Self {
         self.hooks.push(hook);
@@ -157,11 +157,11 @@ impl Contribution {
 /// What a plugin gets at activation.
 #[derive(Clone)]
 pub struct PluginContext {
-    /// The plugin's name.
+    /// Name of the plugin, as in the roster.
     pub name: PluginName,
-    /// The manifest.
+    /// The manifest; for a built-in plugin, generated from its declarations.
     pub manifest: Arc<Manifest>,
-    /// The effective settings.
+    /// Settings from roster and configuration files, with defaults applied.
     pub settings: PluginSettings,
     /// The content of `plugins/<name>.toml`; empty if there is no such file.
     pub config: Arc<Map<String, Value>>,
@@ -179,7 +179,7 @@ pub struct PluginContext {
     pub redactor: Redactor,
     /// Services that all plugins share: configuration, events, HTTP, telemetry, authorisation.
     pub system: Arc<SystemContext>,
-    /// Recorded events.
+    /// Events recorded in the journal.
     pub history: Arc<dyn EventHistory>,
     /// Replaces the plugin's methods after activation.
     pub methods: Arc<dyn MethodHost>,
@@ -224,7 +224,7 @@ pub trait HookHost: Send + Sync {
 /// The user, project and call that an effect or event belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Behalf<'a> {
-    /// The user.
+    /// The user it belongs to.
     pub user: &'a UserId,
     /// The project, if any.
     pub project: Option<&'a ProjectId>,
@@ -243,7 +243,7 @@ impl<'a> Behalf<'a> {
     }
 }
 
-/// The event bus.
+/// Publishes events and delivers them to subscribers.
 pub trait EventBus: Send + Sync {
     /// Journals an event, then delivers it to subscribers. Returns when the event is queued; waits while the journal
     /// is behind.
@@ -276,9 +276,9 @@ pub struct EventDraft<'a> {
     pub kind: &'a str,
     /// The plugin that publishes it.
     pub source: &'a str,
-    /// Severity.
+    /// How severe the event is.
     pub severity: Severity,
-    /// The payload.
+    /// Additional data as JSON object.
     pub payload: Value,
     /// The user, project and call it belongs to.
     pub behalf: Option<Behalf<'a>>,

@@ -29,11 +29,11 @@ pub type ScopeWork<'a> =
 pub struct CallInfo {
     /// The id of the call.
     pub call_id: CallId,
-    /// The plugin path.
+    /// Plugin names from the root call to this one.
     pub path: PluginPath,
     /// The method; absent for a named part of a call.
     pub method: Option<MethodName>,
-    /// The caller.
+    /// The user, its scopes and its surface.
     pub principal: Arc<Principal>,
     /// The project, if the call has one.
     pub project: Option<Arc<Project>>,
@@ -82,9 +82,9 @@ pub enum Origin {
 /// Parameters of a call with their origin.
 #[derive(Debug, Clone)]
 pub struct Params {
-    /// The parameters.
+    /// Parameters as a JSON object.
     pub value: Value,
-    /// The origin.
+    /// Decides whether they are validated.
     pub origin: Origin,
 }
 
@@ -109,7 +109,7 @@ impl Params {
 /// A tool call as an agent makes it.
 #[derive(Debug, Clone)]
 pub struct ToolRequest {
-    /// The parameters.
+    /// Parameters as a JSON object.
     pub params: Params,
     /// Shortens the timeout of the method. The hub measures it, because it is paused while an approval is pending.
     pub timeout: Option<Duration>,
@@ -148,7 +148,7 @@ impl fmt::Debug for ToolStart {
 /// The result of a tool call.
 #[derive(Debug)]
 pub struct ToolReply {
-    /// The result.
+    /// The result, or the error of the call.
     pub outcome: Result<Value, CallError>,
     /// Whether the method ran. A call that its gates denied or answered did not.
     pub has_run: bool,

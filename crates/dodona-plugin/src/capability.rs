@@ -17,7 +17,7 @@ use crate::reading::nearest;
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum Capability {
-    /// `tool_registry`: adding tools.
+    /// `tool_registry`: adding tools for agents.
     ToolRegistry,
     /// `prompt`: changing the system prompt.
     Prompt,
@@ -75,10 +75,10 @@ impl Capability {
 /// Why a text is not a capability.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityError {
-    /// There is none of the name.
+    /// No capability has this name.
     #[error("unknown capability `{name}`; {hint}")]
     Unknown {
-        /// The text.
+        /// The text that was parsed.
         name: String,
         /// What may have been meant.
         hint: String,
@@ -86,9 +86,9 @@ pub enum CapabilityError {
     /// What follows the colon is wrong.
     #[error("`{name}` is not a capability: {why}")]
     Part {
-        /// The text.
+        /// The text that was parsed.
         name: String,
-        /// Why.
+        /// Why it is invalid.
         why: String,
     },
 }

@@ -28,7 +28,7 @@ impl<T: Serialize + JsonSchema> Emitter<T> {
         }
     }
 
-    /// Sends one item.
+    /// Sends one item; waits while the buffers are full.
     pub async fn send(&self, item: T) -> Result<(), CallError> {
         self.ctx.emit(self.body(item)?).await
     }

@@ -13,7 +13,7 @@ use crate::reading::Problem;
 /// The source of an external plugin.
 #[derive(Debug, Clone)]
 pub struct Outside {
-    /// Its name.
+    /// Name of the plugin.
     pub name: PluginName,
     /// The manifest; only the name if it has none.
     pub manifest: Arc<Manifest>,
@@ -26,7 +26,7 @@ pub struct Outside {
 pub enum OutsideSource {
     /// A directory with a manifest.
     Directory {
-        /// The directory.
+        /// Path of the plugin's directory.
         path: PathBuf,
         /// The script or process of the manifest.
         code: Code,
@@ -35,7 +35,7 @@ pub enum OutsideSource {
     Mcp(String),
 }
 
-/// A loaded plugin.
+/// A plugin created by a loader.
 pub struct Loaded {
     /// The plugin, not yet active.
     pub plugin: Arc<dyn Plugin>,
@@ -63,7 +63,7 @@ impl Loaders {
         Self::default()
     }
 
-    /// Adds a loader.
+    /// Adds a loader at the end of the list.
     #[must_use]
     pub fn with(mut self, loader: Arc<dyn Loader>) -> Self {
         self.0.push(loader);

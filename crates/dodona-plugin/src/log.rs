@@ -13,24 +13,24 @@ const LINES: usize = 1_000;
 /// Maximum length of a line in bytes.
 const LINE_BYTES: usize = 4_096;
 
-/// Log level.
+/// Severity of a log line.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
-    /// Details for debugging.
+    /// Details for finding a fault.
     Debug,
-    /// Information.
+    /// Normal operation, for information.
     Info,
-    /// A warning.
+    /// A problem that did not cause a failure.
     Warning,
-    /// An error.
+    /// An operation that failed.
     Error,
 }
 
 impl LogLevel {
-    /// Its name.
+    /// The level in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -41,7 +41,7 @@ impl LogLevel {
     }
 }
 
-/// One line.
+/// One line of a plugin's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
     /// Line number from 1, without gaps, including lines that were removed.

@@ -21,7 +21,7 @@ pub struct Manifest {
     pub id: PluginName,
     /// What people call it.
     pub name: String,
-    /// Its version.
+    /// Semantic version of the plugin.
     pub version: Version,
     /// What it is for.
     pub description: String,
@@ -33,14 +33,14 @@ pub struct Manifest {
     pub rules: Vec<String>,
     /// What a user may set.
     pub settings: Settings,
-    /// What else runs.
+    /// The script or process of the plugin.
     pub code: Option<Code>,
 }
 
 /// A capability that a manifest asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Used {
-    /// Which.
+    /// The capability that the manifest requests.
     pub capability: Capability,
     /// In which line of the manifest.
     pub line: usize,
@@ -57,7 +57,7 @@ pub enum Code {
     },
     /// A process of its own.
     Process {
-        /// The program.
+        /// Path or name of the program.
         command: String,
         /// What it is started with.
         args: Vec<String>,
@@ -83,11 +83,11 @@ pub enum ProcessProtocol {
 /// What a manifest declares for a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Declarations {
-    /// `[[process.methods]]`.
+    /// The methods, from `[[process.methods]]`.
     pub methods: Vec<Declaration>,
-    /// `[[process.hooks]]`.
+    /// The hooks, from `[[process.hooks]]`.
     pub hooks: Vec<Declaration>,
-    /// `events` of `[process]`.
+    /// Prefixes of event types, from `events` in `[process]`.
     pub events: Vec<Declaration>,
     /// How many requests the process is sent before it has answered the first; 1 if it does not say.
     pub concurrency: Option<u32>,
@@ -98,7 +98,7 @@ pub struct Declarations {
 pub struct Declaration {
     /// As it is written.
     pub spec: serde_json::Value,
-    /// Where.
+    /// Position in the manifest.
     pub place: Place,
 }
 
@@ -130,7 +130,7 @@ impl Manifest {
         }
     }
 
-    /// Reads a manifest. It is there if nothing is wrong, and everything that is wrong is told.
+    /// Parses a manifest. Returns all problems, and the manifest if there are no problems.
     pub fn parse(path: &str, text: &str) -> Result<Self, Vec<Problem>> {
         let mut reading = Reading::new(path, text);
         let manifest = reading
@@ -181,7 +181,6 @@ fn read<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>, path: &str) -> Optio
     })
 }
 
-/// Reads `[plugin]`.
 fn identity<'t>(
     reading: &mut Reading<'t>,
     table: &DeTable<'t>,
@@ -488,7 +487,6 @@ fn variables<'t>(
     variables
 }
 
-/// Reads `cwd`.
 fn below(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<String> {
     let path = reading.text("cwd", value)?;
     if stays_inside(&path) {
@@ -501,7 +499,6 @@ fn below(reading: &mut Reading<'_>, value: &Spanned<DeValue<'_>>) -> Option<Stri
 
 const SETTING_KEYS: [&str; 6] = ["type", "default", "min", "max", "options", "description"];
 
-/// Reads `[settings.NAME]`.
 fn setting<'t>(
     reading: &mut Reading<'t>,
     name: &str,

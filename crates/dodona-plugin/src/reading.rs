@@ -12,11 +12,11 @@ use toml::de::{DeTable, DeValue};
 /// Something wrong in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// Where in the file, if it is about a place in it.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The problem as text.
     pub message: String,
     /// The next thing to try.
     pub hint: Option<String>,
@@ -126,7 +126,7 @@ impl<'t> Reading<'t> {
         Some((table.into_inner(), repeats))
     }
 
-    /// Notes a problem.
+    /// Records a problem at a position.
     pub fn fault(&mut self, span: Range<usize>, message: impl Into<String>) {
         self.note(span, message.into(), None);
     }
@@ -202,7 +202,7 @@ impl<'t> Reading<'t> {
         texts
     }
 
-    /// A table.
+    /// The value as a table, or a problem.
     pub fn table<'v>(
         &mut self,
         key: &str,

@@ -16,7 +16,7 @@ pub const PROJECT_RULES: &str = "project-rules";
 /// The rules of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleSource {
-    /// Whose.
+    /// The plugin that provides the rules.
     pub plugin: PluginName,
     /// The project that brings the plugin, if one does: they count there and nowhere else.
     pub project: Option<ProjectId>,

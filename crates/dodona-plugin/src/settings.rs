@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingKind {
-    /// A whole number.
+    /// An integer of 64 bits.
     Integer,
-    /// A number.
+    /// A number with floating point.
     Float,
-    /// A text.
+    /// A string, optionally one of a list.
     String,
-    /// True or false.
+    /// A boolean: true or false.
     Boolean,
 }
 
@@ -46,15 +46,15 @@ impl SettingKind {
 #[doc(alias = "PluginSetting")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// What it takes.
+    /// The type of its values.
     #[serde(rename = "type")]
     pub kind: SettingKind,
     /// What holds where nobody sets it.
     pub default: Value,
-    /// The least number.
+    /// Minimum value of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// The largest number.
+    /// Maximum value of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
     /// The only texts there are; empty for any.
@@ -84,7 +84,7 @@ impl Setting {
         }
     }
 
-    /// Bounds a number.
+    /// Sets the minimum and maximum of a number.
     #[must_use]
     pub fn within(mut self, min: f64, max: f64) -> Self {
         (self.min, self.max) = (Some(min), Some(max));

@@ -13,11 +13,11 @@ use crate::{CallInfo, ErrorCode};
 /// Whose values: of one user, in one project or in none, and of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StateOwner {
-    /// The user.
+    /// The user it belongs to.
     pub user: UserId,
     /// The project, where the call was about one.
     pub project: Option<ProjectId>,
-    /// The plugin.
+    /// The plugin it belongs to.
     pub plugin: PluginName,
 }
 
@@ -38,7 +38,7 @@ pub trait StateBackend: Send + Sync {
         value: Value,
     ) -> BoxFuture<'a, Result<u64, CallError>>;
 
-    /// Removes a key, and tells whether it was there.
+    /// Removes a key and returns whether it existed.
     fn delete<'a>(
         &'a self,
         owner: &'a StateOwner,
@@ -114,7 +114,7 @@ pub struct State {
 }
 
 impl State {
-    /// Whose they are.
+    /// User, project and plugin of the values.
     pub fn owner(&self) -> &StateOwner {
         &self.owner
     }
@@ -139,7 +139,7 @@ impl State {
         self.backend.set(&self.owner, key, value).await
     }
 
-    /// Removes a key, and tells whether it was there.
+    /// Removes a key and returns whether it existed.
     pub async fn delete(&self, key: &str) -> Result<bool, CallError> {
         self.backend.delete(&self.owner, key).await
     }

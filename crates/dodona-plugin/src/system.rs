@@ -17,7 +17,7 @@ pub struct SystemContext {
     /// The user's `config.toml`. A copy: changing it changes nothing.
     #[doc(alias = "global_config")]
     pub config: Arc<Map<String, Value>>,
-    /// Publish and subscribe.
+    /// Publishes events and subscribes to them.
     pub event_bus: Arc<dyn EventBus>,
     /// HTTP requests to the public network. A plugin from outside the program reaches only hosts that
     /// it is granted as `net:HOST`.

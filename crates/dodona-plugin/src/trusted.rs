@@ -13,7 +13,7 @@ pub type TrustedTexts = BTreeMap<String, String>;
 pub enum TrustedFolder {
     /// Prompts in place of others.
     Prompts,
-    /// Definitions of agents.
+    /// Directory with definitions of agents.
     Agents,
 }
 

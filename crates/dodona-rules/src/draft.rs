@@ -41,7 +41,7 @@ pub fn draft(id: &str, trigger: &str) -> String {
 id = "{id}"
 description = "What it is for"
 trigger = "{trigger}"
-priority = 100                  # 1 to 1000; higher is asked earlier
+priority = 100                  # 1 to 1000; higher is evaluated first
 
 # A Python expression over `context`. `dodona eval expr '…' --trigger {trigger}` tries one.
 [condition]

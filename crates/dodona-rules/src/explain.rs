@@ -29,7 +29,7 @@ pub struct ConditionExplained {
     /// The return value of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned: Option<Value>,
-    /// Why it failed.
+    /// The error, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -121,7 +121,7 @@ fn gather(term: &Term<'_>, is_root: bool, places: &mut Vec<(usize, usize, String
         }
         return;
     }
-    // The whole of it is told as what it comes to.
+    // The whole expression is shown as its value.
     if is_root {
         return;
     }

@@ -64,9 +64,9 @@ impl Serialize for RuleKey {
 pub enum Scope {
     /// Bundled with the program.
     Bundled,
-    /// The user's rules.
+    /// The rules of the user.
     User,
-    /// A plugin's rules.
+    /// The rules of a plugin.
     Plugin(PluginName),
     /// A project's rules. They may have been written by others.
     Project,

@@ -22,7 +22,6 @@ pub struct RulesOptions {
     pub config: Option<PathBuf>,
 }
 
-/// The plugin `rules`.
 #[derive(Default)]
 pub struct RulesPlugin {
     options: RulesOptions,
@@ -37,7 +36,6 @@ struct Running {
 }
 
 impl RulesPlugin {
-    /// Creates the plugin.
     pub fn new(options: RulesOptions) -> Self {
         Self {
             options,

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemSeverity {
-    /// It does, and not everything in its file counts or is wise.
+    /// The rule runs, but a part of its file is ignored or doubtful.
     Warning,
-    /// It does not.
+    /// The rule does not run.
     Error,
 }
 
@@ -37,7 +37,6 @@ impl Problem {
         }
     }
 
-    /// What does not.
     pub fn warning(fault: reading::Problem) -> Self {
         Self {
             severity: ProblemSeverity::Warning,

@@ -16,19 +16,13 @@ use crate::format::{Action, Trigger};
 pub struct Reads(u8);
 
 impl Reads {
-    /// `context.event.payload`.
     pub const PAYLOAD: Self = Self(1);
-    /// `context.call.arguments`.
     pub const ARGUMENTS: Self = Self(1 << 1);
-    /// `context.result.result`.
     pub const RESULT: Self = Self(1 << 2);
     /// `context.history.tools`, and what is answered from it.
     pub const TOOLS: Self = Self(1 << 3);
-    /// `context.history.messages`.
     pub const MESSAGES: Self = Self(1 << 4);
-    /// `context.project_state(project)`.
     pub const PROJECT_STATE: Self = Self(1 << 5);
-    /// Everything.
     pub const ALL: Self = Self(0b11_1111);
 
     /// Nothing of the kind.

@@ -61,12 +61,12 @@ fn rule() -> Value {
                 "pattern": r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$",
                 "default": "1.0.0", "description": "Semantic.",
             },
-            "trigger": { "enum": RULE_TRIGGERS, "description": "When it is asked." },
+            "trigger": { "enum": RULE_TRIGGERS, "description": "When the rule is evaluated." },
             "priority": {
                 "type": "integer", "minimum": 1, "maximum": 1000, "default": 100,
-                "description": "Higher is asked earlier.",
+                "description": "Rules with a higher priority are evaluated first.",
             },
-            "enabled": { "type": "boolean", "default": true, "description": "Whether it is asked at all." },
+            "enabled": { "type": "boolean", "default": true, "description": "When false, the rule is loaded and validated but never evaluated." },
             "core": {
                 "type": "boolean", "default": false,
                 "description": "Whether nobody can switch it off. Counts in bundled rules and in your own.",
@@ -163,7 +163,7 @@ fn fields(kind: ActionKind) -> (&'static [&'static str], Map<String, Value>) {
         ActionKind::NotifySelf => (
             &["message"],
             json!({
-                "message": text("What the model is told; a template."),
+                "message": text("The message for the model; a template."),
                 "category": { "enum": ["info", "warning", "error", "reminder"], "default": "info" },
                 "priority": { "enum": ["low", "normal", "high", "critical"], "default": "normal" },
                 "deliver_at": { "enum": ["turn_start", "after_tool", "immediate"], "default": "turn_start" },

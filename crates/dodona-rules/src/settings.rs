@@ -28,7 +28,6 @@ const MAX_TEXT: usize = 4_096;
 /// The most entries of a list.
 const MAX_ENTRIES: usize = 1_000;
 
-/// The longest name.
 const MAX_NAME: usize = 64;
 
 /// The key of `context.user.settings` that holds what the user set for plugins.
@@ -116,16 +115,16 @@ fn read(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, String> {
     Ok(json)
 }
 
-/// Whether the settings of a project count.
+/// Whether the settings of a project are in force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingsState {
-    /// The project has none.
+    /// The project has no settings.
     #[default]
     Absent,
-    /// They count.
+    /// The settings are in force.
     Trusted,
-    /// They do not count, because the project or its `config.toml` is not trusted as it is now.
+    /// Ignored, because the project or its `config.toml` is not trusted in its current form.
     Untrusted,
 }
 
@@ -160,9 +159,7 @@ impl SettingsOwner {
 /// A setting that the condition of a rule reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingRead {
-    /// EventOwner.
     pub owner: SettingsOwner,
-    /// Its name.
     pub name: String,
     /// Whether the rule fails where it is missing. It does not with `get` and `in`.
     pub is_required: bool,
@@ -224,9 +221,7 @@ impl SettingRead {
 /// checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Declared<'s> {
-    /// The user's.
     pub user: Option<&'s Map<String, Value>>,
-    /// The project's.
     pub project: Option<&'s Map<String, Value>>,
 }
 

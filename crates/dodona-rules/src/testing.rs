@@ -19,7 +19,7 @@ pub struct Tested {
     pub rule: String,
     /// Name of the test.
     pub name: String,
-    /// The file.
+    /// Path of the rule file.
     pub path: String,
     /// Line number, from 1.
     pub line: usize,

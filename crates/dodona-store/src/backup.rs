@@ -41,9 +41,7 @@ pub enum BackupError {
     /// A file could not be read or written.
     #[error("could not {action} `{}`", path.display())]
     File {
-        /// The failed operation.
         action: &'static str,
-        /// The file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -51,33 +49,18 @@ pub enum BackupError {
     /// A database could not be read.
     #[error("could not copy the database `{file}`")]
     Copy {
-        /// The database.
         file: String,
-        /// The cause.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// A file of the backup is damaged.
     #[error("`{file}` in the backup is damaged: {problem}")]
-    Damaged {
-        /// The database.
-        file: String,
-        /// The problem.
-        problem: String,
-    },
+    Damaged { file: String, problem: String },
     /// The directory is not a backup that this version can read.
     #[error("`{}` is not a backup: {reason}", path.display())]
-    NotABackup {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        reason: String,
-    },
+    NotABackup { path: PathBuf, reason: String },
     /// The target already exists.
     #[error("`{}` exists already", path.display())]
-    Exists {
-        /// The path.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
 }
 
 /// The manifest of a backup.

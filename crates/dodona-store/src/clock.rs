@@ -25,7 +25,6 @@ impl StatementClock {
         }
     }
 
-    /// A statement begins.
     pub(crate) fn start(&self) {
         let deadline = self.base.elapsed() + self.limit;
         self.deadline.store(millis(deadline), Ordering::Relaxed);

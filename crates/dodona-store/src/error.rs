@@ -62,14 +62,10 @@ pub enum DbError {
     },
     /// The store was closed before the request could run. Give up; the server is stopping.
     #[error("the store was closed before `{file}` could answer")]
-    Closed {
-        /// The database.
-        file: String,
-    },
+    Closed { file: String },
     /// Failed to start a thread for the database. Retry later.
     #[error("failed to start a thread for the database `{file}`")]
     Spawn {
-        /// The database.
         file: String,
         /// What the operating system said.
         source: Cause,
@@ -77,7 +73,6 @@ pub enum DbError {
     /// The file or its folder could not be opened or created. Tell the user.
     #[error("failed to open the database `{file}`")]
     Open {
-        /// The database.
         file: String,
         /// The error of the engine or the operating system.
         source: Cause,
@@ -85,7 +80,6 @@ pub enum DbError {
     /// Another process holds the database. Retry.
     #[error("the database `{file}` is locked by another process")]
     Busy {
-        /// The locked database.
         file: String,
         /// The error of the engine.
         source: Cause,
@@ -109,7 +103,6 @@ pub enum DbError {
     /// The file is damaged or not a database. Other databases are not affected.
     #[error("the database `{file}` is damaged; run `dodona doctor` for what to do")]
     Corrupt {
-        /// The damaged database.
         file: String,
         /// The error of the engine.
         source: Cause,
@@ -120,10 +113,7 @@ pub enum DbError {
         "the database `{file}` existed before and is missing or empty; restore a backup with \
          `dodona restore`, or create it again without its data with `--accept-data-loss`"
     )]
-    Missing {
-        /// The missing database.
-        file: String,
-    },
+    Missing { file: String },
     /// The disk failed to read or write. If a commit was under way its outcome is unknown: read
     /// before writing the same again.
     #[error("disk I/O error in the database `{file}`")]
@@ -175,7 +165,6 @@ pub enum DbError {
     Parameter {
         /// The number of the placeholder, counted from 1.
         index: usize,
-        /// Why not.
         source: ValueError,
     },
     /// A column does not hold what the caller expects.
@@ -183,7 +172,6 @@ pub enum DbError {
     Column {
         /// The number of the column, counted from 0.
         index: usize,
-        /// Why not.
         source: ValueError,
     },
     /// The commit was refused, and with it every write that shared it. Nothing was stored. A
@@ -197,14 +185,10 @@ pub enum DbError {
     },
     /// The caller's own function panicked; its writes were undone.
     #[error("the function given to the database panicked: {message}")]
-    Panicked {
-        /// The panic's message.
-        message: String,
-    },
+    Panicked { message: String },
     /// The caller's own function gave up with an error of its own; its writes were undone.
     #[error("the work was aborted")]
     Abort {
-        /// The caller's error.
         source: Arc<dyn StdError + Send + Sync>,
     },
 }

@@ -21,7 +21,6 @@ pub(crate) struct ReadRequest {
 
 type Requests = Arc<Mutex<mpsc::Receiver<ReadRequest>>>;
 
-/// Starts the threads.
 pub(crate) fn start(
     options: &StoreOptions,
     requests: mpsc::Receiver<ReadRequest>,

@@ -45,7 +45,6 @@ const FIELDS: &[&str] = &[
 #[derive(Debug, Clone)]
 pub struct Redactor {
     needles: Arc<AhoCorasick>,
-    /// Known secrets.
     secrets: Arc<[String]>,
 }
 

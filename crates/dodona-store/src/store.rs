@@ -27,7 +27,6 @@ pub enum OpenError {
     /// The data directory could not be created. Tell the user.
     #[error("could not create the data directory `{}`", dir.display())]
     CreateDir {
-        /// The directory.
         dir: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -35,7 +34,6 @@ pub enum OpenError {
     /// The engine this binary was linked with has known faults that damage data. Give up.
     #[error("this binary contains SQLite {found}; at least {needed} is needed to keep data safe")]
     EngineTooOld {
-        /// The version found.
         found: &'static str,
         /// The oldest version that is safe.
         needed: &'static str,

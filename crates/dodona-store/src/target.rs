@@ -11,7 +11,6 @@ use crate::registry::Registry;
 pub(crate) struct Target {
     /// The name relative to the data directory, as users see it.
     pub(crate) file: String,
-    /// The absolute path.
     pub(crate) path: PathBuf,
     pub(crate) durability: Durability,
     pub(crate) options: Arc<StoreOptions>,

@@ -44,7 +44,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Runs a statement that answers no rows, and tells how many it changed.
+    /// Runs a statement without result rows and returns the number of changed rows.
     pub fn execute(&self, sql: &str, params: impl Params) -> Result<u64, DbError> {
         let mut statement = self.prepare(sql, &params)?;
         let changed = statement

@@ -7,15 +7,11 @@ use thiserror::Error;
 /// A value as a database holds it, borrowed from whoever has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValueRef<'a> {
-    /// No value.
     Null,
-    /// A whole number.
     Integer(i64),
     /// A floating-point number; never NaN, which databases do not agree on.
     Real(f64),
-    /// Text.
     Text(&'a str),
-    /// Bytes.
     Blob(&'a [u8]),
 }
 

@@ -29,15 +29,15 @@ const SESSION: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TokenInfo {
-    /// The public id.
+    /// The public part of the token.
     pub id: String,
-    /// The user.
+    /// The user of the token.
     pub user: UserId,
     /// The purpose, unique per user.
     pub name: String,
-    /// The granted scopes.
+    /// The scopes that the token grants.
     pub scopes: Scopes,
-    /// Time of creation.
+    /// When the token was created.
     pub created_at: Timestamp,
     /// Time of expiry; `None` means never.
     pub expires_at: Option<Timestamp>,

@@ -69,7 +69,7 @@ impl DeniedCall {
     }
 }
 
-/// What a person is asked before a call continues.
+/// The question to a person before a call continues.
 pub(crate) struct ApprovalQuestion {
     pub(crate) method: MethodName,
     /// The plugin whose gate asks. `None` if the method itself requires approval.
@@ -83,7 +83,6 @@ pub(crate) struct ApprovalQuestion {
 #[derive(Debug, Clone)]
 pub(crate) struct PersonsAnswer {
     pub(crate) by: UserId,
-    /// `Approved` or `Denied`.
     pub(crate) state: ApprovalState,
     pub(crate) reason: Option<String>,
 }

@@ -18,7 +18,6 @@ pub(super) struct Settlement {
 /// Which questions to list.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
-    /// Whose; everybody's without.
     pub(crate) owner: Option<UserId>,
     pub(crate) id: Option<ApprovalId>,
     pub(crate) state: Option<ApprovalState>,
@@ -85,7 +84,7 @@ pub(super) async fn settle(
     .await
 }
 
-/// Ends what an earlier process left pending, and tells what that was.
+/// Expires the requests that an earlier process left pending, and returns them.
 pub(super) async fn expire_pending(
     db: &Db,
     reason: &'static str,

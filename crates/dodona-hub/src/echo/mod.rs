@@ -19,7 +19,6 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new(
     "create table calls (verb text primary key, count integer not null) strict, without rowid",
 )];
 
-/// The plugin.
 #[derive(Default)]
 pub struct EchoPlugin {
     active: OnceLock<Arc<Echo>>,

@@ -18,7 +18,7 @@ pub(super) struct Said {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CountParams {
-    /// The last number.
+    /// Count up to this number.
     #[schemars(range(max = 10_000_000))]
     pub(super) to: u64,
     /// Milliseconds to wait before each number.
@@ -27,7 +27,7 @@ pub(super) struct CountParams {
     pub(super) delay_ms: u64,
 }
 
-/// One number.
+/// One number of the count.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Tick {
     pub(super) n: u64,
@@ -51,20 +51,20 @@ fn one() -> u32 {
     1
 }
 
-/// A nested call.
+/// One nested call of `echo.nest`.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Level {
-    /// Its plugin path.
+    /// The plugin path of the call.
     pub(super) path: String,
     /// The user of the call.
     pub(super) user: String,
-    /// Remaining levels.
+    /// Number of levels below this call.
     pub(super) below: u32,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SlowParams {
-    /// Milliseconds to wait.
+    /// How many milliseconds to wait.
     #[schemars(range(max = 600_000))]
     pub(super) ms: u64,
 }
@@ -76,7 +76,7 @@ pub(super) struct Slept {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct FailParams {
-    /// The error message.
+    /// The message of the error.
     #[serde(default = "as_asked")]
     pub(super) message: String,
 }

@@ -17,7 +17,6 @@ pub(crate) const MANIFEST: &str = "manifest.toml";
 /// A directory, read and not yet active.
 #[derive(Debug, Clone)]
 pub struct Directory {
-    /// Where it is.
     pub path: PathBuf,
     /// What it says about itself.
     pub manifest: Arc<Manifest>,
@@ -26,7 +25,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Reads a directory. What is wrong with it is told in full.
+    /// Reads a plugin directory, or returns all its problems.
     pub fn read(path: &Path) -> Result<Self, Vec<Problem>> {
         let file = path.join(MANIFEST);
         let shown = file.display().to_string();

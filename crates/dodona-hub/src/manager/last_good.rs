@@ -13,11 +13,9 @@ use super::discover::{Candidate, Kind, Plan};
 
 /// The result of a reload for one plugin.
 pub(super) enum ReloadOutcome {
-    /// Unchanged.
     Same,
     /// The previous version is kept, because the changed one is broken, with the reason.
     Kept(String),
-    /// Activated.
     New(Active),
 }
 

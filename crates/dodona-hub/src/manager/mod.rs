@@ -106,7 +106,6 @@ pub(crate) struct PluginManager {
     preparations: Preparations,
 }
 
-/// The active plugins.
 #[derive(Default)]
 pub(crate) struct RunningPlugins {
     /// In order of activation.
@@ -143,7 +142,6 @@ pub(crate) struct Reloaded {
     pub(crate) activated: Vec<PluginName>,
     /// Plugins that were deactivated.
     pub(crate) deactivated: Vec<PluginName>,
-    /// Unchanged plugins.
     pub(crate) kept: Vec<PluginName>,
     /// Why the reload was rejected.
     pub(crate) refused: Option<String>,

@@ -36,7 +36,7 @@ impl Module {
         self
     }
 
-    /// The export that a roster entry means, or why there is none.
+    /// The export that a roster entry refers to, or an error.
     pub(crate) fn resolve(&self, class: Option<&str>) -> Result<&Export, String> {
         let module = &self.name;
         let classes = || {

@@ -54,7 +54,7 @@ impl PluginManager {
         let (Some(active), Some(candidate)) = (mine, view.candidates.get(&replacer.name)) else {
             return Err("the plugin is no longer active".to_owned());
         };
-        // A plugin without methods has let go of its lease.
+        // A plugin without methods has dropped its lease.
         let lease = match active.lease.upgrade() {
             Some(lease) => lease,
             None => {

@@ -25,7 +25,6 @@ pub(crate) struct Roster {
     pub(crate) unreadable: bool,
 }
 
-/// `[plugin.NAME]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) enabled: bool,
@@ -161,7 +160,6 @@ fn entry_at(text: &str, place: usize) -> Option<PluginName> {
     PluginName::new(name.get_ref()).ok()
 }
 
-/// Parses `[plugin.NAME]`.
 fn fields<'t>(
     reading: &mut Reading<'t>,
     name: &PluginName,

@@ -19,7 +19,7 @@ pub(crate) enum Change {
     Revoke(Vec<Capability>),
     /// That there is one.
     Add,
-    /// That there is none.
+    /// Remove the entry of the plugin.
     Remove,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn changed(text: &str, subject: &Subject, change: &Change) -> Result<
     Ok(document.to_string())
 }
 
-/// The plugin's entry; it is made if there is none.
+/// The plugin's entry, created if it is missing.
 fn entry<'d>(
     document: &'d mut DocumentMut,
     subject: &Subject,

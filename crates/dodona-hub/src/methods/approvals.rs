@@ -34,7 +34,7 @@ fn page() -> NonZeroU32 {
 
 #[derive(Serialize, JsonSchema)]
 struct ApprovalsResult {
-    /// Newest first.
+    /// The requests, newest first.
     approvals: Vec<ApprovalRecord>,
 }
 

@@ -169,7 +169,7 @@ impl HubMethods {
         Ok(LimitsResult::new(&hub.config, held))
     }
 
-    /// List your projects.
+    /// List the projects you are a member of.
     #[method(scope = "hub:projects")]
     async fn projects(&self, ctx: &CallCtx) -> Result<ProjectsResult, CallError> {
         let projects = self.hub()?.projects.of(&ctx.principal.user);

@@ -30,7 +30,7 @@ struct AcceptParams {
 /// What a project would run, and whether it is trusted.
 #[derive(Serialize, JsonSchema)]
 struct TrustResult {
-    /// The project's directory.
+    /// Path of the project's directory.
     root: PathBuf,
     /// Trust status of the project.
     state: TrustState,
@@ -48,7 +48,7 @@ struct TrustResult {
 
 #[derive(Serialize, JsonSchema)]
 struct TrustedResult {
-    /// Sorted by directory.
+    /// The projects, sorted by directory.
     projects: Vec<Pin>,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct SchemaHashParams {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SchemaHashResult {
-    /// SHA-256 in hex.
+    /// SHA-256 hash in hex.
     pub(super) hash: String,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct CancelResult {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct HealthResult {
-    /// `ok`, or `stopping`.
+    /// Either `ok` or `stopping`.
     status: &'static str,
     version: &'static str,
     uptime_ms: u64,

@@ -1,4 +1,4 @@
-//! What is told about plugins.
+//! Descriptions of plugins in results.
 
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ pub(super) fn trace(
     let wanted = |plugin: &PluginName| p.plugin.as_ref().is_none_or(|wanted| wanted == plugin);
     let infos = hooks.list();
     let infos = infos.iter().filter(|info| wanted(&info.plugin));
-    // All there are, so that another plugin's do not crowd out the one that is asked about.
+    // All records are read, so that those of other plugins do not displace those of the requested one.
     let records = hooks.recent(usize::MAX);
     let mut records: Vec<_> = records
         .iter()

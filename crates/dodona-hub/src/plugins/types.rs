@@ -79,7 +79,7 @@ pub(super) struct SetParams {
     pub(super) plugin: PluginName,
     /// The name of the setting.
     pub(super) setting: String,
-    /// The new value.
+    /// The new value for you.
     pub(super) value: Value,
 }
 
@@ -129,13 +129,13 @@ fn lines() -> usize {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct LogsResult {
-    /// Oldest first.
+    /// The lines, oldest first.
     pub(super) lines: Vec<LogLine>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ListResult {
-    /// Sorted by name.
+    /// The plugins, sorted by name.
     pub(super) plugins: Vec<PluginStatus>,
     /// Problems in the roster and in plugin files.
     pub(super) problems: Vec<Problem>,
@@ -163,7 +163,7 @@ pub(super) struct ReloadResult {
     pub(super) activated: Vec<PluginName>,
     /// Plugins that were deactivated.
     pub(super) deactivated: Vec<PluginName>,
-    /// Unchanged plugins.
+    /// Plugins that did not change.
     pub(super) kept: Vec<PluginName>,
     /// Why the reload was rejected.
     pub(super) refused: Option<String>,
@@ -196,7 +196,7 @@ pub(super) struct InfoResult {
     pub(super) methods: Vec<String>,
     /// The hook points it uses.
     pub(super) hooks: Vec<String>,
-    /// Its rule files.
+    /// Paths of its rule files.
     pub(super) rules: Vec<PathBuf>,
     pub(super) settings: BTreeMap<String, SettingInfo>,
     /// The script or process it runs.

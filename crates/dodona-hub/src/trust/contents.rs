@@ -191,7 +191,7 @@ pub(crate) enum ItemKind {
     Process,
     /// A plugin with settings alone.
     Plugin,
-    /// A prompt.
+    /// A prompt file of the project.
     Prompt,
     /// The definition of an agent.
     Agent,
@@ -204,7 +204,7 @@ pub(crate) enum ItemKind {
 /// One thing that trust is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct TrustItem {
-    /// What it is.
+    /// The kind of thing.
     pub(crate) kind: ItemKind,
     /// Its name, or its file.
     pub(crate) name: String,
@@ -218,7 +218,7 @@ pub(crate) struct TrustItem {
     pub(crate) problem: Option<String>,
 }
 
-/// What there is to trust, thing by thing. Manifests are read; nothing of the rest is.
+/// Lists what needs trust. Reads manifests only.
 pub(crate) fn items(root: &Path, contents: &Contents) -> Vec<TrustItem> {
     let base = folder(root);
     let mut items = Vec::new();

@@ -18,13 +18,13 @@ pub(crate) use contents::{Contents, TrustItem, folder, items};
 /// What was trusted of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Pin {
-    /// The project's directory.
+    /// Path of the project's directory.
     pub(crate) root: PathBuf,
     /// The hash of everything that was trusted.
     pub(crate) hash: String,
-    /// Who trusts it.
+    /// The user who granted trust.
     pub(crate) granted_by: String,
-    /// Since when.
+    /// When trust was granted.
     pub(crate) granted_at: String,
     /// Which later changes are trusted too.
     pub(crate) follow: Follow,
@@ -74,9 +74,9 @@ pub(crate) enum TrustState {
     Nothing,
     /// Nobody has trusted it.
     Untrusted,
-    /// It is as it was when somebody trusted it.
+    /// Unchanged since a user trusted it.
     Trusted,
-    /// It is not as it was then; nothing of it runs until it is trusted again.
+    /// Changed since then. Nothing of it runs until it is trusted again.
     Changed,
 }
 
@@ -96,18 +96,18 @@ impl TrustState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChangeKind {
-    /// It is new.
+    /// The file was added.
     Added,
-    /// It is another.
+    /// The file was changed.
     Changed,
-    /// It is gone.
+    /// The file was deleted.
     Removed,
 }
 
-/// A file that is not as it was when it was trusted.
+/// A file that changed since it was trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct FileChange {
-    /// Below `.dodona/`.
+    /// Path below the `.dodona/` directory.
     pub(crate) path: String,
     /// What happened to it.
     pub(crate) change: ChangeKind,
@@ -134,7 +134,7 @@ impl Trust {
                     hash: row.get(1)?,
                     granted_by: row.get(2)?,
                     granted_at: row.get(3)?,
-                    // A list that cannot be read is none: what changed is then told as new.
+                    // A list that cannot be parsed counts as empty; all files are then reported as new.
                     files: Arc::new(serde_json::from_str(&files).unwrap_or_default()),
                     follow: Follow::parse(&follow),
                 })
@@ -286,7 +286,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Trusts it no longer, and tells whether it was trusted.
+    /// Withdraws trust and returns whether the project was trusted.
     pub(crate) async fn revoke(&self, root: &Path) -> Result<bool, CallError> {
         let shown = text(root)?;
         let gone = self
@@ -313,7 +313,7 @@ impl Pin {
         }
     }
 
-    /// What is not as it was.
+    /// Lists the files that changed since.
     pub(crate) fn changes(&self, now: &Contents) -> Vec<FileChange> {
         let all: std::collections::BTreeSet<&String> =
             self.files.keys().chain(now.files.keys()).collect();

@@ -149,7 +149,6 @@ impl Work {
     }
 }
 
-/// Reports progress.
 #[derive(Default)]
 struct Course {
     events: u64,

@@ -43,7 +43,7 @@ pub(super) struct Finding {
     line: usize,
     /// The finding as a sentence.
     message: String,
-    /// A suggestion.
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -54,9 +54,9 @@ pub(super) struct Finding {
 enum FindingSeverity {
     /// A rule or a test fails.
     Error,
-    /// A likely mistake.
+    /// Something is probably a mistake.
     Warning,
-    /// Information.
+    /// For information; no action needed.
     Info,
 }
 
@@ -74,13 +74,13 @@ enum FindingKind {
     Fails,
     /// A rule whose notifications are dropped.
     Dropped,
-    /// A failing test.
+    /// A test that fails.
     TestFails,
     /// A rule that was never evaluated.
     NeverAsked,
     /// A rule that was evaluated often and never fired.
     NeverFired,
-    /// A disabled rule.
+    /// A rule that is disabled.
     Off,
 }
 
@@ -237,7 +237,7 @@ async fn failing_tests(
     );
     let scripts = Arc::clone(&analysis.scripts);
     let work = move || {
-        // Of all others it is told with their files, where they were run when those were read.
+        // Failed tests of the other rules are reported with their files, because they ran when those were read.
         let of_plugins = |rule: &&Arc<CompiledRule>| matches!(rule.origin.scope, Scope::Plugin(_));
         let tests = rules.iter().filter(of_plugins).flat_map(|rule| {
             let settings = host.settings(&rule.key.plugin, &user).unwrap_or_default();

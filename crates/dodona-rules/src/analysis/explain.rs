@@ -110,7 +110,7 @@ struct EventExplained {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
-    /// The rule fired.
+    /// The rule fired at the event.
     Fired,
     /// The rule fired, but its notification was dropped.
     Dropped,
@@ -120,7 +120,7 @@ enum Verdict {
     Suppressed,
     /// The rule is disabled, by the user or in its file.
     Disabled,
-    /// The evaluation failed.
+    /// The evaluation ended with an error.
     Failed,
     /// The event has a different trigger.
     OtherTrigger,

@@ -77,7 +77,7 @@ impl Feed<'_> {
                 messages: Arc::new(messages),
             };
             if pages.send(page).await.is_err() {
-                // Whoever worked on them has ended, and tells why.
+                // The receiver has ended and reports the reason itself.
                 return Ok(());
             }
         }

@@ -45,7 +45,7 @@ pub(crate) struct RuleAnalysis {
 /// The JSON Schema of a rule file.
 #[derive(Serialize, JsonSchema)]
 struct RuleSchema {
-    /// A JSON Schema.
+    /// The schema, as JSON Schema.
     schema: Value,
 }
 

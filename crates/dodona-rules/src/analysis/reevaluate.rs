@@ -50,7 +50,7 @@ struct RuleDifference {
     trigger: Trigger,
     /// The rule, as `plugin/id`.
     rule: String,
-    /// The difference.
+    /// How the decision differs.
     what: String,
 }
 

@@ -58,13 +58,13 @@ pub(super) struct RuleReport {
     pub(super) given: bool,
     /// The types of its actions.
     pub(super) actions: Vec<&'static str>,
-    /// Number of firings.
+    /// How often the rule fired.
     pub(super) fired: u64,
     /// Number of events at which a limit suppressed the rule.
     pub(super) suppressed: u64,
     /// Number of failed evaluations.
     pub(super) failed: u64,
-    /// The first error.
+    /// Message of the first error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
     /// Number of events at which the rule could not be evaluated.
@@ -84,7 +84,7 @@ pub(super) struct Reason {
     gap: Gap,
     /// The reason as a sentence.
     reason: String,
-    /// Number of events.
+    /// Number of affected events.
     count: u64,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Firing {
     pub(super) query_id: Option<String>,
     /// Turn number in the conversation; 0 outside a conversation.
     pub(super) turn: i64,
-    /// The rendered message.
+    /// The message after rendering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<String>,
 }

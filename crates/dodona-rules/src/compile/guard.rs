@@ -65,7 +65,6 @@ fn terms(mut words: Words<'_>, trigger: Trigger) -> Option<Vec<String>> {
     }
 }
 
-/// `context.a.b > 1`.
 struct Comparison<'s> {
     path: String,
     op: &'s str,
@@ -314,7 +313,7 @@ mod tests {
             "return context.turn.number > 1e9",
             "return context.turn.number > -1",
             "return context.turn.number > 9007199254740993",
-            // The exit is none, or says something.
+            // Not an early exit, or one that returns a value.
             "if context.turn.number < 3 then return true end",
             "if context.turn.number < 3 then x() return false end",
             "if context.turn.number < 3 or y then return false end",

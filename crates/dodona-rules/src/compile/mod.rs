@@ -38,7 +38,6 @@ pub struct CompiledRule {
     pub(crate) actions: Vec<CompiledAction>,
     /// The content of its file.
     pub rule: Rule,
-    /// Plugin and id.
     pub key: RuleKey,
     /// The key as text, `plugin/id`.
     pub label: String,
@@ -58,12 +57,9 @@ pub struct CompiledRule {
     guard: Option<Guard>,
 }
 
-/// A compiled condition.
 #[derive(Debug)]
 pub enum CompiledCondition {
-    /// An expression.
     Expression(Expr),
-    /// A script.
     Script(Arc<Script>),
 }
 
@@ -173,7 +169,6 @@ impl CompiledRule {
                 || self.script().is_some())
     }
 
-    /// The condition.
     pub fn condition(&self) -> &CompiledCondition {
         &self.condition
     }

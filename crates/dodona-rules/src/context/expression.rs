@@ -1,4 +1,4 @@
-//! The context as conditions read it: by slots.
+//! The context for conditions, read by slots.
 
 use std::sync::LazyLock;
 
@@ -12,17 +12,16 @@ use crate::format::Trigger;
 
 type Accessor = for<'a> fn(&'a RuleContext) -> Option<Value<'a>>;
 
-/// Accessors by slot and functions by number, as the schema counts them.
+/// Accessors by slot and functions by number, in the order of the schema.
 struct Table {
     slots: Vec<Accessor>,
     functions: Vec<Callable>,
 }
 
-/// What an expression can call.
+/// A function that an expression can call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Callable {
     Function(Function),
-    /// `context.project_state(project)`.
     ProjectState,
 }
 
@@ -43,7 +42,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     }
 });
 
-/// How a path is read. Every path of the schema is here, which a test makes sure of.
+/// The accessor of a path. A test checks that every path of the schema has one.
 fn accessor(path: &str) -> Accessor {
     match path {
         "context" => |context| Some(Value::mapping(context)),

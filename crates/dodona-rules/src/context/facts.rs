@@ -1,4 +1,4 @@
-//! The facts of an event.
+//! The data of an event that rules read.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -11,65 +11,62 @@ use serde_json::Value;
 
 use super::empty;
 
-/// What is the same for all rules that are asked about an event.
+/// The data of an event that all rules share.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Facts {
-    /// The turn.
     pub turn: Turn,
-    /// What happened before.
     pub history: History,
-    /// EventOwner query it is.
+    /// The user of the event.
     pub user: Party,
-    /// What it is about.
+    /// The project of the event.
     pub project: Party,
-    /// What the rule is asked about.
+    /// The event that is evaluated.
     pub event: Option<EventFacts>,
     /// The tool that is about to run.
     pub call: Option<CallFacts>,
     /// The tool that has run.
     pub result: Option<ResultFacts>,
-    /// When the session began, where that is known.
+    /// Start of the session, if known.
     pub session_started: Option<Timestamp>,
-    /// The conversation, where there is one.
+    /// Id of the conversation, if any.
     pub context_id: Option<String>,
-    /// The query, where there is one.
+    /// Id of the query, if any.
     pub query_id: Option<String>,
-    /// By which surface a call of a tool came in; nothing for any other event.
+    /// The surface of a tool call; `None` for other events.
     pub surface: Option<Surface>,
 }
 
-/// One request to a model and the tools it asked for.
+/// One request to a model and its tool calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Turn {
-    /// Counted over the conversation, from 1.
+    /// Number in the conversation, from 1.
     pub number: i64,
-    /// The part of the token budget that is used.
+    /// Used part of the token budget, from 0 to 1.
     pub token_usage: f64,
-    /// The part of the model's window that is used.
+    /// Used part of the model's context window, from 0 to 1.
     pub context_usage: f64,
-    /// Counted over the query, from 1.
+    /// Number in the query, from 1.
     pub iteration_count: i64,
-    /// How many the query may have.
+    /// Maximum number of turns of the query.
     pub max_iterations: i64,
 }
 
-/// What happened before.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
-    /// Each `{role, content}`, the oldest first.
+    /// Messages as `{role, content}`, oldest first.
     pub messages: Arc<Value>,
-    /// Each `{name, arguments, result, success, timestamp}`, the oldest first.
+    /// Tool calls as `{name, arguments, result, success, timestamp}`, oldest first.
     pub tools: Arc<Value>,
-    /// How often each tool failed.
+    /// Number of failures of each tool.
     pub failures: Arc<Value>,
-    /// Tool calls that have ended.
+    /// Number of ended tool calls.
     pub total_tool_calls: i64,
-    /// Those of them that failed.
+    /// Number of failed tool calls.
     pub total_failures: i64,
-    /// How many messages there are, of which `messages` may be the last ones.
+    /// Number of all messages; `messages` may contain only the last ones.
     pub message_count: i64,
 }
 
@@ -92,9 +89,9 @@ impl Default for History {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Party {
-    /// Which; empty for none.
+    /// The id; empty if there is no project.
     pub id: String,
-    /// What is set, an object.
+    /// The settings, an object.
     pub settings: Arc<Value>,
 }
 
@@ -107,20 +104,17 @@ impl Default for Party {
     }
 }
 
-/// What a rule is asked about.
+/// The event that a rule is evaluated for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EventFacts {
-    /// What happened, dotted.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Who says so.
     pub source: String,
-    /// How much it matters, as a word.
+    /// Severity in lower case.
     pub severity: String,
-    /// Particulars, an object.
     pub payload: Arc<Value>,
-    /// When, in RFC 3339.
+    /// Time in RFC 3339.
     pub timestamp: String,
 }
 
@@ -137,7 +131,7 @@ impl Default for EventFacts {
 }
 
 impl EventFacts {
-    /// When it happened, where it says.
+    /// Time of the event, if it is valid.
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp.parse().ok()
     }
@@ -147,25 +141,22 @@ impl EventFacts {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallFacts {
-    /// As a model calls it.
+    /// Tool name, such as `vault_search`.
     pub tool_name: String,
-    /// Its parameters.
     pub arguments: Data,
 }
 
-/// A tool that has run, or was kept from it.
+/// A tool that has run or was denied.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResultFacts {
-    /// As a model calls it.
+    /// Tool name, such as `vault_search`.
     pub tool_name: String,
-    /// Whether it gave a result.
+    /// Whether the call succeeded.
     pub success: bool,
-    /// What it gave.
     pub result: Data,
-    /// What went wrong.
     pub error: Option<String>,
-    /// How long it took.
+    /// Duration of the call in milliseconds.
     pub duration_ms: f64,
 }
 
@@ -181,11 +172,10 @@ impl Default for ResultFacts {
     }
 }
 
-/// A value that may be large and belongs to somebody else.
+/// A value that may be large, shared with the payload of the hook point.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "Value")]
 pub enum Data {
-    /// Its own.
     Own(Arc<Value>),
     /// The parameters of a call that is about to run.
     ArgumentsOf(Arc<ToolPending>),
@@ -224,7 +214,7 @@ impl PartialEq for Data {
 }
 
 impl Facts {
-    /// The surface of a tool call that was made outside of a query; nothing for any other event.
+    /// The surface of a tool call outside queries; `None` for other events.
     pub(crate) fn outside_surface(&self) -> Option<Surface> {
         self.surface.filter(|_| self.query_id.is_none())
     }

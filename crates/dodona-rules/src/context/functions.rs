@@ -1,4 +1,4 @@
-//! What conditions, scripts and templates can call.
+//! Functions for conditions, scripts and templates.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -16,17 +16,16 @@ pub(super) enum Function {
     RecentToolCount,
     TimeSinceLastTool,
     SessionDurationMinutes,
-    /// One that the vocabulary got and this did not.
+    /// A function of the vocabulary without implementation.
     Unknown,
 }
 
-/// What a function was given.
+/// The arguments of a function call.
 pub(super) trait Arguments {
     fn text(&self, index: usize) -> Option<&str>;
     fn number(&self, index: usize) -> Option<f64>;
 }
 
-/// What it answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Answer {
     Bool(bool),
@@ -55,7 +54,7 @@ impl Arguments for &[Value] {
 }
 
 impl Function {
-    /// Those without an object, by their names.
+    /// Functions without receiver, by name.
     pub(super) const GLOBAL: [(&'static str, Self); 8] = [
         ("tool_completed", Self::ToolCompleted),
         ("tool_failed", Self::ToolFailed),
@@ -81,7 +80,6 @@ impl Function {
         found.map_or("this function", |(name, _)| name)
     }
 
-    /// Calls it.
     pub(super) fn run(self, facts: &Facts, given: &impl Arguments) -> Result<Answer, String> {
         let name = self.name();
         let text = |index: usize| {
@@ -135,7 +133,6 @@ impl Function {
     }
 }
 
-/// `history.get_failures_for_tool(name)`.
 pub(super) fn failures_for(history: &History, arguments: &[Value]) -> Result<Value, String> {
     let tool = arguments.first().and_then(Value::as_str);
     tool.map(|tool| Value::from(history.failures_of(tool)))
@@ -173,8 +170,8 @@ fn time(call: &Value) -> Option<Timestamp> {
 }
 
 impl Facts {
-    /// Seconds until the event. A context says all that a rule may know, the time included:
-    /// without either no time has passed.
+    /// Seconds from the start of the session to the event. Zero if one of them is unknown: a context has no other
+    /// clock.
     fn seconds_since(&self, then: Option<Timestamp>) -> f64 {
         let now = self.event.as_ref().and_then(super::EventFacts::time);
         match (now, then) {

@@ -1,4 +1,4 @@
-//! The context as JSON: for tests of rules, and for people who look at one.
+//! The context as JSON, for tests of rules and for display.
 
 use std::sync::Arc;
 
@@ -9,13 +9,12 @@ use super::template::Page;
 use super::{ProjectStates, RuleContext, empty};
 
 impl RuleContext {
-    /// A context from what is under `context.`, with `state`, and the plugin's settings. What is
-    /// left out has its default: zero, empty, or None. `project_state` has the states of projects,
-    /// each a table, by project.
+    /// Creates a context from the values under `context.`, including `state`, and the plugin's settings. Missing
+    /// values have their default: zero, empty, or None. `project_state` has the states of projects by id.
     ///
     /// # Errors
     ///
-    /// If it names what no context has, or with a value of another type.
+    /// If a name is unknown or a value has the wrong type.
     pub fn from_json(context: &Value, settings: &Value) -> Result<Self, String> {
         let mut rest = match context {
             Value::Object(fields) => fields.clone(),

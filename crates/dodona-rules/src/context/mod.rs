@@ -1,8 +1,8 @@
-//! What a rule sees: the read-only snapshot that conditions, scripts and templates share.
+//! The context of a rule: a read-only snapshot shared by conditions, scripts and templates.
 //!
-//! [`RuleContext`] is made once for an event and is cheap to clone: the [`Facts`] of the event are
-//! the same for all rules, the state and the settings those of a rule's plugin. Conditions read it
-//! by slots, scripts and templates by names; none of them makes a copy.
+//! [`RuleContext`] is created once per event and plugin and is cheap to clone: the [`Facts`] are shared by all
+//! rules, state and settings belong to the rule's plugin. Conditions read it by slots, scripts and templates by
+//! name, without copies.
 
 mod expression;
 mod facts;
@@ -27,7 +27,7 @@ use state::StateView;
 
 use crate::format::Trigger;
 
-/// What a rule sees.
+/// What a rule can read.
 #[derive(Debug, Clone)]
 pub struct RuleContext {
     facts: Arc<Facts>,
@@ -36,8 +36,8 @@ pub struct RuleContext {
     project_states: ProjectStates,
 }
 
-/// What the rules of projects have set, by project. Rules must name a project to read it, so that a
-/// project cannot change what rules decide that do not trust it with that.
+/// State set by the rules of projects, by project. A rule must name a project to read its state, so that a
+/// project cannot influence other rules.
 #[derive(Debug, Clone)]
 enum ProjectStates {
     /// No project's state is read.
@@ -56,7 +56,7 @@ pub(crate) fn empty() -> Arc<Value> {
 }
 
 impl RuleContext {
-    /// An event's facts, for a plugin that has neither state nor settings.
+    /// A context for a plugin without state and settings.
     pub fn new(facts: Arc<Facts>) -> Self {
         Self {
             facts,
@@ -66,14 +66,14 @@ impl RuleContext {
         }
     }
 
-    /// The same with what the rules of the event's project have set, an object.
+    /// Adds the state set by the rules of the event's project, an object.
     #[must_use]
     pub fn with_project_state(mut self, state: Arc<Value>) -> Self {
         self.project_states = ProjectStates::OfEvent(state);
         self
     }
 
-    /// The same for a plugin: its state and its settings, both objects.
+    /// The context of a plugin, with its state and settings, both objects.
     #[must_use]
     pub fn of_plugin(&self, state: Arc<Value>, settings: Arc<Value>) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl RuleContext {
         }
     }
 
-    /// What the rules of a project have set; empty for a project that the event is not about.
+    /// The state set by the rules of a project; empty for other projects than that of the event.
     fn project_state(&self, project: &str) -> &Value {
         let state = match &self.project_states {
             ProjectStates::OfEvent(state) if self.facts.project.id == project => Some(&**state),
@@ -94,12 +94,12 @@ impl RuleContext {
         state.unwrap_or(&EMPTY)
     }
 
-    /// What is the same for all rules.
+    /// The data shared by all rules.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// What the rule's plugin remembers.
+    /// The state of the rule's plugin.
     pub fn state(&self) -> &Value {
         self.state.json()
     }
@@ -110,8 +110,7 @@ impl RuleContext {
     }
 }
 
-/// The vocabulary of rules at a trigger, for which conditions are compiled. Slots and functions
-/// have the same numbers at all triggers.
+/// The schema of the context at a trigger. Slots and functions have the same numbers at all triggers.
 pub fn schema(trigger: Trigger) -> &'static dodona_expr::Schema {
     static SCHEMAS: LazyLock<[dodona_expr::Schema; 7]> = LazyLock::new(|| {
         let whole = dodona_expr::Schema::parse(dodona_proto::RULE_CONTEXT)

@@ -1,7 +1,6 @@
-//! Facts from the payloads of hook points.
+//! Converting payloads of hook points to facts.
 //!
-//! What an event's payload says here is what the journal says of it, so that an evaluation can be
-//! made again from there.
+//! The payload of an event is the same as in the journal, so that an evaluation can be repeated from there.
 
 use std::sync::Arc;
 
@@ -15,15 +14,14 @@ use serde_json::{Value, json};
 use super::facts::{CallFacts, Data, EventFacts, Facts, History, Party, ResultFacts, Turn};
 use crate::format::Trigger;
 
-/// Somebody who speaks for the whole agent.
+/// The source of events of the agent as a whole.
 const AGENT: &str = "agent";
 
-/// What a hook point's payload comes to.
+/// A trigger with its facts.
 #[derive(Debug, Clone)]
 pub struct Occurrence {
-    /// Which rules are asked.
+    /// The trigger of the rules to evaluate.
     pub trigger: Trigger,
-    /// What they see.
     pub facts: Facts,
 }
 
@@ -47,21 +45,21 @@ impl Occurrence {
         }
     }
 
-    /// A question has come.
+    /// A query has started.
     pub fn query_start(payload: &QueryReceived) -> Self {
         let facts = Facts::of_query(&payload.snapshot);
         let about = json!({ "question": payload.question });
         Self::new(Trigger::OnQueryStart, facts, AGENT, about)
     }
 
-    /// A model is about to be asked.
+    /// A request to a model is about to be sent.
     pub fn turn_start(payload: &ModelCall) -> Self {
         let facts = Facts::of_query(&payload.snapshot);
         let about = json!({ "model": payload.model });
         Self::new(Trigger::OnTurnStart, facts, AGENT, about)
     }
 
-    /// A turn is over.
+    /// A turn has ended.
     pub fn turn_end(payload: &TurnCompleted) -> Self {
         let facts = Facts::of_query(&payload.snapshot);
         let about = json!({
@@ -94,7 +92,7 @@ impl Occurrence {
         Self::new(Trigger::OnToolCall, facts, payload.method.plugin(), about)
     }
 
-    /// A tool has run, or was kept from it. The history has the call already.
+    /// A tool has run or was denied. The history already contains the call.
     pub fn tool_end(payload: &Arc<ToolEnded>) -> Self {
         let mut facts = match &payload.snapshot {
             Some(snapshot) => Facts::of_query(snapshot),
@@ -131,7 +129,7 @@ impl Occurrence {
         Self::new(trigger, facts, payload.method.plugin(), about)
     }
 
-    /// A session is over.
+    /// A session has ended.
     pub fn session_end(payload: &SessionEnded) -> Self {
         let mut facts = Facts::of_user(&payload.user);
         facts.project.id = name(payload.project.as_ref());
@@ -147,7 +145,7 @@ impl Occurrence {
 }
 
 impl Facts {
-    /// How a query stands.
+    /// The facts of a query snapshot.
     pub fn of_query(snapshot: &QuerySnapshot) -> Self {
         let history = &snapshot.history;
         let failures = history.failures.iter();
@@ -179,7 +177,7 @@ impl Facts {
         }
     }
 
-    /// Something outside of a query.
+    /// The facts of an event outside queries.
     pub fn of_user(user: &UserId) -> Self {
         Self {
             user: Party {
@@ -192,7 +190,7 @@ impl Facts {
 }
 
 impl History {
-    /// Counts a call that has just ended.
+    /// Adds a call that has just ended to the counts.
     pub(crate) fn add(&mut self, tool: &str, failed: bool) {
         self.total_tool_calls += 1;
         if !failed {

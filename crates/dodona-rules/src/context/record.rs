@@ -34,7 +34,6 @@ pub(super) trait Record:
         &[]
     }
 
-    /// Calls it.
     fn invoke(&self, _name: &str, _arguments: &[Value]) -> Option<Result<Value, String>> {
         None
     }

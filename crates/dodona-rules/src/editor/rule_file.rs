@@ -23,7 +23,6 @@ pub(super) struct RuleFile {
 pub(super) enum Place {
     /// Bundled in the program, in `/rules`.
     Program(&'static str),
-    /// On disk.
     Disk(PathBuf),
 }
 

@@ -32,7 +32,7 @@ pub(super) struct RuleSourceText {
     rule: Option<String>,
     /// Where the file belongs.
     scope: Scope,
-    /// The full path.
+    /// Full path of the file.
     path: String,
     /// The file name without directory.
     file: String,

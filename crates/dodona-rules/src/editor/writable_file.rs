@@ -28,7 +28,7 @@ pub(super) type Scripts = BTreeMap<String, String>;
 pub(super) enum WriteScope {
     /// The user's rules, which apply in every project.
     User,
-    /// The project's rules.
+    /// The rules of the project.
     Project,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum WriteScope {
 pub(super) struct Saved {
     /// The rule, as `plugin/id`.
     pub(super) rule: String,
-    /// The full path.
+    /// Full path of the file.
     pub(super) path: String,
     /// The new version. Pass it as `if_version` to the next write.
     pub(super) version: String,

@@ -19,7 +19,6 @@ const SCAN_INTERVAL: Duration = Duration::from_millis(300);
 /// Holds the current rules. An event uses one immutable set to its end; a changed file produces a new set.
 pub(crate) struct RuleStore {
     user: Option<PathBuf>,
-    /// The user's `config.toml`.
     config: Option<PathBuf>,
     host: Arc<dyn RuleHost>,
     sets: ArcSwapOption<RuleSets>,

@@ -11,9 +11,7 @@ use super::outcome::Decision;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Decisions {
-    /// Exactly one.
     One([Decision; 1]),
-    /// None, or several.
     List(Vec<Decision>),
 }
 

@@ -64,12 +64,12 @@ impl Outcome {
 pub enum Decision {
     /// The tool does not run.
     Deny {
-        /// Why.
+        /// The reason for the denial.
         message: String,
     },
     /// A person must agree first.
     RequireApproval {
-        /// To what.
+        /// The question for the person.
         message: String,
     },
     /// Something to be done.
@@ -113,7 +113,6 @@ impl Matched {
 pub struct EvalError {
     /// The part that failed.
     pub stage: Stage,
-    /// The error message.
     pub message: String,
 }
 
@@ -130,7 +129,6 @@ impl fmt::Display for EvalError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Evaluating the condition.
     Condition,
     /// Running an action; the index starts at 0.
     Action(usize),

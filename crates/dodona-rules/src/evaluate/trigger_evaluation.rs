@@ -27,7 +27,6 @@ const RESULT_CAPACITY: usize = 128;
 /// The result of a rule that fired, was suppressed, or failed. Rules whose condition is false have none.
 #[derive(Debug, Clone)]
 pub struct RuleResult {
-    /// The rule.
     pub rule: Arc<CompiledRule>,
     /// What the evaluation returned.
     pub outcome: Outcome,
@@ -37,14 +36,12 @@ pub struct RuleResult {
 
 /// The input for evaluating the rules of a trigger.
 pub struct TriggerEvaluation<'r> {
-    /// The rules.
     pub rules: &'r TriggerRules,
     /// The context as the rules of each plugin see it, in the order of
     /// [`TriggerRules::plugin_names`].
     pub contexts: &'r [RuleContext],
     /// Cooldowns and `once_per` limits.
     pub limiter: &'r Limiter,
-    /// Runs scripts.
     pub scripts: &'r Engine,
     /// Whether the user disabled a rule.
     pub is_disabled: &'r (dyn Fn(&CompiledRule) -> bool + Sync),

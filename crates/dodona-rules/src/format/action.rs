@@ -17,7 +17,7 @@ const TRIGGERED: &str = "Rule triggered";
 pub enum Action {
     /// Sends a message to the agent, at one of its injection points.
     NotifySelf {
-        /// The text.
+        /// The text of the message.
         message: String,
         /// Category of the message.
         #[serde(default)]
@@ -31,22 +31,22 @@ pub enum Action {
     },
     /// Writes a line to the server's log.
     Log {
-        /// The line.
+        /// The text of the line.
         #[serde(default = "triggered")]
         message: String,
-        /// Log level.
+        /// Level of the log line.
         #[serde(default)]
         level: Severity,
     },
     /// Stores a value in the state of the rule's plugin, for this user and project.
     SetState {
-        /// Its name.
+        /// The key in the state.
         key: String,
         /// Any value. A string that is a single `{{ expression }}` keeps the type of the expression.
         #[serde(default)]
         value: Value,
     },
-    /// Publishes an event.
+    /// Publishes an event on the bus.
     EmitEvent {
         /// The type of the event, starting with `custom.`.
         event_type: String,
@@ -81,11 +81,11 @@ pub enum ActionKind {
     Log,
     /// Stores a value in the state.
     SetState,
-    /// Publishes an event.
+    /// Publishes an event on the bus.
     EmitEvent,
     /// Denies a tool call.
     Deny,
-    /// Requires approval.
+    /// Requires the approval of a person.
     RequireApproval,
 }
 
@@ -130,7 +130,6 @@ const KEY_BYTES: usize = 256;
 const CUSTOM: &str = "custom.";
 
 impl Action {
-    /// Its type.
     pub fn kind(&self) -> ActionKind {
         match self {
             Self::NotifySelf { .. } => ActionKind::NotifySelf,

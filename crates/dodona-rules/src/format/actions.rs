@@ -148,7 +148,7 @@ fn kind(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<ActionKind> {
     None
 }
 
-/// Whether the action can be done at the trigger; the fault is told where it stands.
+/// Checks whether the action is allowed for the trigger, and reports a problem at its position.
 fn fits<'t>(
     reading: &mut Reading<'t>,
     table: &DeTable<'t>,
@@ -184,7 +184,7 @@ fn choice<T: serde::de::DeserializeOwned + Copy>(
     part(table, key).and_then(|found| known_word(reading, key, found, words))
 }
 
-/// Any value; null where there is none.
+/// Any value; null if it is missing.
 fn json(reading: &mut Reading<'_>, table: &DeTable<'_>, key: &str) -> Value {
     let Some(found) = part(table, key) else {
         return Value::Null;

@@ -39,7 +39,6 @@ impl Limits {
 pub enum Cooldown {
     /// Number of turns of the conversation.
     Turns(u64),
-    /// A duration.
     Time(Duration),
 }
 
@@ -57,7 +56,7 @@ pub enum OncePer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// The call continues.
+    /// The call continues without this rule.
     #[default]
     Open,
     /// The call is denied.

@@ -93,7 +93,6 @@ fn rule<'t>(reading: &mut Reading<'t>, whole: &DeTable<'t>) -> Option<Rule> {
     })
 }
 
-/// The table `[rule]`.
 struct Head {
     id: String,
     name: String,
@@ -369,7 +368,6 @@ fn expect<'t>(reading: &mut Reading<'t>, found: Found<'_, 't>) -> Option<Expect>
     })
 }
 
-/// A required table.
 fn section<'v, 't>(
     reading: &mut Reading<'t>,
     whole: &'v DeTable<'t>,
@@ -384,7 +382,6 @@ fn section<'v, 't>(
     }
 }
 
-/// A required key.
 pub(super) fn needed<'v, 't>(
     reading: &mut Reading<'t>,
     table: &'v DeTable<'t>,
@@ -406,7 +403,6 @@ pub(super) fn part<'v, 't>(table: &'v DeTable<'t>, key: &str) -> Option<Found<'v
     found.map(|(_, value)| value)
 }
 
-/// Reports unknown keys.
 pub(super) fn strangers<'t>(reading: &mut Reading<'t>, table: &DeTable<'t>, known: &[&str]) {
     for (key, _) in table.iter() {
         if !known.contains(&&**key.get_ref()) {
@@ -448,7 +444,6 @@ pub(super) fn known_word<T: DeserializeOwned + Copy>(
     word(reading, key, found, &known)
 }
 
-/// An optional string.
 fn plain(reading: &mut Reading<'_>, found: Found<'_, '_>) -> Option<String> {
     let text = found.get_ref().as_str().map(str::to_owned);
     if text.is_none() {

@@ -23,7 +23,6 @@ pub struct Rule {
     pub name: String,
     /// Purpose of the rule.
     pub description: String,
-    /// Semantic version.
     pub version: Version,
     /// The trigger of the rule.
     pub trigger: Trigger,
@@ -38,7 +37,6 @@ pub struct Rule {
     /// Surfaces whose tool calls outside queries the rule covers too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub surfaces: Vec<Surface>,
-    /// The condition.
     pub condition: Condition,
     /// The actions in order; at least one.
     pub actions: Vec<Action>,
@@ -55,7 +53,6 @@ pub struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// A Python expression.
     Expression(String),
     /// A Luau script: path relative to the rule file.
     Script(String),
@@ -64,7 +61,6 @@ pub enum Condition {
 /// A position in a rule file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spot {
-    /// Byte range.
     pub span: Range<usize>,
     /// The line, from 1.
     pub line: usize,
@@ -77,7 +73,6 @@ pub struct Spot {
 /// Positions of the parts of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spots {
-    /// `id`.
     pub id: Spot,
     /// `core`, where it is there.
     pub core: Spot,

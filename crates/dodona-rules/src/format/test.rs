@@ -15,7 +15,6 @@ pub struct RuleTest {
     /// Settings of the rule's plugin that differ from their defaults.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
-    /// The expected result.
     pub expect: Expect,
     /// Position in the file.
     #[serde(skip)]

@@ -75,7 +75,6 @@ impl Trigger {
         all.find(|trigger| trigger.event_type() == kind)
     }
 
-    /// Index in `Trigger::ALL`.
     pub(crate) fn index(self) -> usize {
         self as usize
     }

@@ -9,7 +9,6 @@ use crate::identity::Scope;
 pub struct BundledFile {
     /// Its path below `/rules`.
     pub path: &'static str,
-    /// Its text.
     pub text: &'static str,
 }
 

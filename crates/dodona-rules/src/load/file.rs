@@ -38,9 +38,7 @@ pub struct LoadedFile {
 /// One text of a rule: the file or its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceText {
-    /// The file.
     pub path: PathBuf,
-    /// Its content.
     pub text: String,
     /// The hash of the content; trust is granted to this hash.
     pub hash: String,

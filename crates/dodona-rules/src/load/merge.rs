@@ -14,7 +14,6 @@ use crate::identity::{RuleKey, Scope};
 /// Loaded files, by origin.
 #[derive(Debug, Default)]
 pub struct Layers {
-    /// Bundled rules.
     pub bundled: Vec<LoadedFile>,
     /// The user's rules. They replace bundled rules, except core rules.
     pub user: Vec<LoadedFile>,

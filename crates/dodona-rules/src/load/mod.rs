@@ -27,7 +27,6 @@ use crate::Problem;
 pub struct LoadedRules {
     /// The active rules, indexed by trigger.
     pub rules: RuleSet,
-    /// Errors and warnings.
     pub problems: Vec<Problem>,
     /// Set if the rules cannot be read at all. Then no tool may run.
     pub unreadable: Option<String>,

@@ -28,14 +28,10 @@ const RESOLUTION: Duration = Duration::from_secs(2);
 /// The file with a project's settings, below `.dodona/`.
 const CONFIG: &str = "config.toml";
 
-/// Where rules are.
 #[derive(Debug, Default)]
 pub(crate) struct RuleLocations {
-    /// The user's directory.
     pub(crate) user: Option<PathBuf>,
-    /// The user's `config.toml`.
     pub(crate) config: Option<PathBuf>,
-    /// Plugins' files.
     pub(crate) plugins: Vec<RuleSource>,
     /// The projects that are in use.
     pub(crate) projects: BTreeMap<ProjectId, ProjectLocation>,
@@ -78,7 +74,6 @@ pub(crate) struct ProjectRules {
     pub(crate) user_settings: Arc<Value>,
     /// `[settings]` in the project's `config.toml`, as far as they are trusted.
     pub(crate) settings: Arc<Value>,
-    /// Whether they are.
     pub(crate) settings_state: SettingsState,
 }
 
@@ -139,7 +134,7 @@ impl PluginFile {
     }
 }
 
-/// A file as it was read.
+/// The content of a file that was read.
 struct Known {
     stamp: Stamp,
     /// The script that it names, and how that was.

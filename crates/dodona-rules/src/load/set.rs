@@ -1,4 +1,4 @@
-//! Rules in the order in which they are asked.
+//! Rules in order of evaluation.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -28,7 +28,6 @@ pub struct RuleSet {
 /// A rule with its place in the order of evaluation.
 #[derive(Debug, Clone)]
 pub struct PlacedRule {
-    /// The rule.
     pub rule: Arc<CompiledRule>,
     /// Whether a project provides it: then it is evaluated after all that a project does not.
     pub is_of_project: bool,
@@ -82,7 +81,6 @@ pub(crate) struct Entry {
     /// Which of the plugin's expressions is its condition, or what its script asks first or asks at
     /// all; none for a script that always runs.
     pub(crate) expression: Option<usize>,
-    /// Its script.
     pub(crate) script: Option<Arc<Script>>,
     /// Whether the expression is all that the script asks: it runs only where that cannot be told.
     pub(crate) is_told: bool,
@@ -154,7 +152,7 @@ impl RuleSet {
         self.rules.iter().find(|rule| rule.key == *key)
     }
 
-    /// The rules that are asked at a trigger.
+    /// The rules of a trigger.
     pub fn at(&self, trigger: Trigger) -> &TriggerRules {
         &self.triggers[trigger.index()]
     }
@@ -220,12 +218,12 @@ impl TriggerRules {
         }
     }
 
-    /// Whether nobody is asked.
+    /// Whether the trigger has no rules.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The rules, in the order in which they are asked.
+    /// The rules in order of evaluation.
     pub fn rules(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
         self.entries.iter().map(|entry| &entry.rule)
     }
@@ -248,7 +246,7 @@ impl TriggerRules {
         self.has_scripts
     }
 
-    /// The places of those that are asked whatever the event is.
+    /// Indices of the rules that are evaluated at every event.
     pub(crate) fn always(&self) -> &[usize] {
         &self.always
     }

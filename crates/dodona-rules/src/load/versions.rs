@@ -25,7 +25,6 @@ pub(crate) struct VersionStore {
 /// What is stored of a rule file.
 #[derive(Serialize, Deserialize)]
 struct StoredVersion {
-    /// The rule file.
     path: PathBuf,
     /// The hash over all texts, so that a damaged version is not used.
     hash: String,

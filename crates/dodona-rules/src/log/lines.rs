@@ -30,7 +30,7 @@ pub struct RuleLogLine {
     pub level: Severity,
     /// The rule, as `plugin/id`.
     pub rule: String,
-    /// The rendered message.
+    /// The message after rendering.
     pub message: String,
     /// The trigger at which the rule fired.
     pub trigger: String,
@@ -45,11 +45,9 @@ pub struct RuleLogLine {
 /// Which lines to read.
 #[derive(Debug, Clone, Default)]
 pub struct LineFilter {
-    /// Of this user.
     pub user: String,
     /// Of this project; of all without.
     pub project: Option<String>,
-    /// Of this rule.
     pub rule: Option<String>,
     /// Of this level and above.
     pub level: Severity,

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 /// The counts of a rule for one user, in one project or in all projects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Liveness {
-    /// All events together.
+    /// Counts for all events together.
     #[serde(flatten)]
     pub total: Counts,
-    /// Events of queries.
+    /// Counts for events of queries.
     pub in_query: Counts,
     /// Tool calls outside queries: from the command line, RPC, the page or MCP.
     pub outside_query: Counts,
@@ -27,11 +27,11 @@ pub struct Liveness {
 /// Numbers of evaluations, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// Evaluations.
+    /// Number of all evaluations.
     pub evaluated: u64,
     /// Evaluations at which the rule fired.
     pub fired: u64,
-    /// Evaluations that failed.
+    /// Number of failed evaluations.
     pub failed: u64,
     /// Evaluations at which a limit suppressed the rule.
     pub suppressed: u64,
@@ -60,7 +60,6 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Adds later counts.
     pub(super) fn add(&mut self, later: Self) {
         self.counts.add(later.counts);
         self.last_evaluated = later.last_evaluated.max(self.last_evaluated);

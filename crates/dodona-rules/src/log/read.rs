@@ -19,7 +19,7 @@ const RECALLED: i64 = 500;
 /// One execution: a rule that fired or failed, or whose notification was dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
-    /// Grows with time.
+    /// Id that increases with time.
     pub id: i64,
     /// The rule, as `plugin/id`.
     pub rule: String,
@@ -39,13 +39,13 @@ pub struct Execution {
     pub dropped: Option<String>,
     /// Time of the execution.
     pub at: Timestamp,
-    /// The user.
+    /// The user of the event.
     pub user: String,
-    /// The project; empty if there is none.
+    /// The project; empty outside a project.
     pub project: String,
-    /// The conversation.
+    /// Id of the conversation, if any.
     pub context_id: Option<String>,
-    /// The query.
+    /// Id of the query, if any.
     pub query_id: Option<String>,
     /// Turn number in the conversation; 0 outside a conversation.
     pub turn: i64,
@@ -56,7 +56,6 @@ pub struct Execution {
 /// A filter for executions.
 #[derive(Debug, Clone, Default)]
 pub struct LogFilter {
-    /// Of this user.
     pub user: String,
     /// Of this rule only.
     pub rule: Option<String>,

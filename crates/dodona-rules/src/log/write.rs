@@ -387,7 +387,7 @@ fn short(mut text: String) -> String {
     text
 }
 
-/// JSON that was cut is none.
+/// Truncated JSON would be invalid, so it is left out.
 fn fitting(json: String) -> String {
     if json.len() <= LONGEST {
         json

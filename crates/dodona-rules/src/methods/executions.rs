@@ -13,7 +13,7 @@ pub(super) struct LogParams {
     /// Only executions of this rule: `plugin/id`, or `id` for a rule that belongs to no plugin.
     #[schemars(length(max = 256))]
     rule: Option<String>,
-    /// Only failed executions.
+    /// List only failed executions.
     #[serde(default)]
     failed: bool,
     /// Maximum number of executions. Default 50.
@@ -26,10 +26,10 @@ fn some() -> u32 {
     50
 }
 
-/// Executions of rules.
+/// A list of executions of rules.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Executions {
-    /// Newest first.
+    /// The executions, newest first.
     executions: Vec<Execution>,
 }
 

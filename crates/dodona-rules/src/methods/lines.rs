@@ -42,7 +42,7 @@ fn hundred() -> u32 {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct LogLines {
-    /// Oldest first.
+    /// The lines, oldest first.
     lines: Vec<RuleLogLine>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct ListParams {
     trigger: Option<Trigger>,
 }
 
-/// The active rules.
+/// The list of active rules.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Rules {
     /// In order of evaluation.
@@ -31,7 +31,7 @@ pub(super) struct Rules {
 pub(super) struct RuleSummary {
     /// The rule, as `plugin/id`.
     rule: String,
-    /// Display name.
+    /// Name for display; the id by default.
     name: String,
     /// Purpose of the rule.
     description: String,
@@ -53,7 +53,7 @@ pub(super) struct RuleSummary {
     scope: Scope,
     /// The file of the rule.
     path: String,
-    /// Semantic version.
+    /// Semantic version of the rule.
     version: String,
     /// Number of evaluations, firings and failures.
     liveness: Liveness,

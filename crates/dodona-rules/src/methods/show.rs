@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::list::RuleSummary;
 use super::{RuleMethods, find};
 
-/// A rule.
+/// A rule with its content and status.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RuleShown {
-    /// Status and counts.
+    /// Status and counts of the rule.
     #[serde(flatten)]
     summary: RuleSummary,
     /// The content of its file: condition, actions, limits, tests.

@@ -1,4 +1,4 @@
-//! From a journaled event to the facts that rules saw.
+//! Converting a journaled event to the facts that rules saw.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,21 +13,17 @@ use crate::context::{CallFacts, Data, EventFacts, Facts, ResultFacts, empty};
 use crate::format::Trigger;
 use crate::reads::Reads;
 
-/// An event whose payload is not what this version writes.
+/// An event whose payload has an unknown format.
 #[derive(Debug, thiserror::Error)]
 #[error("the event {id} ({kind}) cannot be read")]
 pub struct Unreadable {
-    /// Which event.
     pub id: uuid::Uuid,
-    /// Its type.
     pub kind: String,
-    /// What is wrong.
     #[source]
     pub source: serde_json::Error,
 }
 
-/// What an event's payload has that rules may see, and nothing else of it. Large parts stay text
-/// until somebody reads them.
+/// The parts of a payload that rules may read. Large parts are parsed only when needed.
 #[derive(Deserialize)]
 pub(super) struct Body<'e> {
     #[serde(default)]
@@ -70,8 +66,7 @@ pub(super) fn unreadable(event: &RecordedEvent, source: serde_json::Error) -> Un
     }
 }
 
-/// The facts of an event, with what is asked for of its large parts. Tools are put in by whoever
-/// remembers them.
+/// The facts of an event, with the requested large parts. The caller adds the tool calls.
 pub(super) fn facts(
     event: &RecordedEvent,
     body: &Body<'_>,
@@ -99,7 +94,7 @@ pub(super) fn facts(
         timestamp: event.timestamp.to_string(),
     });
     if trigger.is_of_tools() {
-        // A surface of a later version counts as inside of a query.
+        // An unknown surface of a later version counts as part of a query.
         let surface = body.surface.as_deref().map(Value::from);
         facts.surface = surface.and_then(|word| serde_json::from_value(word).ok());
     }
@@ -122,7 +117,7 @@ pub(super) fn facts(
     Ok(facts)
 }
 
-/// What rules are shown of a payload: not what they see elsewhere.
+/// The part of a payload that is not available elsewhere in the context.
 fn payload(event: &RecordedEvent, trigger: Trigger) -> Result<Value, serde_json::Error> {
     let mut payload: Value = serde_json::from_str(&event.payload)?;
     if let Some(fields) = payload.as_object_mut() {

@@ -1,8 +1,7 @@
-//! Asking rules again about what happened: the journal's events, oldest first.
+//! Evaluating rules for recorded events, oldest first.
 //!
-//! A [`Replay`] has its own state and its own memory of what fired, and asks the same way as the
-//! live engine does. What the journal does not have is not made up: a rule whose answer could
-//! depend on it is not asked about that event, and the [`Gap`] says why.
+//! A [`Replay`] has its own state and cooldowns and evaluates rules like the engine. If the journal lacks data
+//! that a rule reads, the rule is not evaluated for that event, and the [`Gap`] gives the reason.
 
 mod decode;
 mod messages;
@@ -20,17 +19,17 @@ pub use run::{Replay, Setup, Step};
 
 use crate::reads::Reads;
 
-/// Why a rule cannot be asked again about an event.
+/// Why a rule cannot be evaluated for a recorded event.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Gap {
-    /// It reads a result that was too large for the journal.
+    /// The rule reads a result that was too large for the journal.
     Result,
-    /// It reads the messages of the conversation, and those of this request are not kept.
+    /// The rule reads messages of the conversation, and those of this request are not stored.
     Messages,
-    /// It looks at earlier tool calls, and not all of them are in what is read of the journal.
+    /// The rule reads earlier tool calls, and not all of them are in the selected part of the journal.
     Tools,
 }
 
@@ -41,7 +40,7 @@ impl Gap {
         (Self::Tools, Reads::TOOLS),
     ];
 
-    /// The first of what is missing that concerns somebody who reads this.
+    /// The first missing part that these reads need.
     fn concerning(missing: Reads, reads: Reads) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         let found = all.find(|(_, part)| missing.any(*part) && reads.any(*part));

@@ -1,4 +1,4 @@
-//! The tool calls of queries, as far as they were seen.
+//! The tool calls of queries seen in a replay.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use super::decode::Body;
 use crate::format::Trigger;
 
-/// How many queries are remembered; those that began first are forgotten first.
+/// Maximum number of queries. The oldest are removed first.
 const MOST_QUERIES: usize = 256;
 
-/// How many calls of one query.
+/// Maximum number of calls of one query.
 const MOST_CALLS: usize = 1_000;
 
-/// How many calls a rule is shown, the last ones.
+/// Maximum number of calls in the context of a rule, the last ones.
 const SHOWN: usize = 50;
 
-/// The longest text of a result that a rule is shown, in bytes.
+/// Maximum length of a result in the context of a rule, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// What was called in each query.
+/// The tool calls of each query.
 #[derive(Default)]
 pub(super) struct Past {
     queries: VecDeque<Query>,
@@ -34,13 +34,13 @@ struct Query {
 }
 
 struct Call {
-    /// The turn, and the place in it: results are told in the order of the calls.
+    /// The turn and the index in it: results are in the order of the calls.
     order: (u32, CallId),
     shown: Value,
 }
 
 impl Past {
-    /// Notes how a tool call ended, if an agent made it in a query.
+    /// Records the end of a tool call, if an agent made it in a query.
     pub(super) fn note(
         &mut self,
         event: &RecordedEvent,
@@ -91,7 +91,7 @@ impl Past {
         &mut self.queries[at]
     }
 
-    /// The calls that had ended when a snapshot was made; nothing if not all of them were seen.
+    /// The calls that had ended at the time of a snapshot; `None` if some were not seen.
     pub(super) fn tools(&self, snapshot: &QuerySnapshot) -> Option<Arc<Value>> {
         let ended = usize::try_from(snapshot.history.total_tool_calls).unwrap_or(usize::MAX);
         let mut queries = self.queries.iter().rev();

@@ -1,4 +1,4 @@
-//! Asking a set of rules about one event after the other.
+//! Evaluating a rule set for one event after the other.
 
 use std::collections::HashMap;
 use std::ops::BitOr;
@@ -20,24 +20,22 @@ use crate::format::Trigger;
 use crate::load::RuleSet;
 use crate::reads::Reads;
 
-/// What a replay asks, and with what.
+/// The input of a replay.
 #[derive(Clone)]
 pub struct Setup<'r> {
-    /// The rules.
     pub rules: &'r RuleSet,
-    /// Runs scripts.
     pub scripts: &'r Engine,
-    /// The settings of the plugins whose rules there are.
+    /// The settings of the plugins that own the rules.
     pub settings: HashMap<PluginName, Arc<Value>>,
-    /// What the user has set, as it is now.
+    /// The current settings of the user.
     pub user_settings: Arc<Value>,
-    /// What the project has set, as it is now.
+    /// The current settings of the project.
     pub project_settings: Arc<Value>,
-    /// Which rules are not asked.
+    /// Whether a rule is not evaluated.
     pub is_disabled: &'r (dyn Fn(&CompiledRule) -> bool + Send + Sync),
 }
 
-/// A set of rules on its way through the journal.
+/// A replay of the journal with a rule set.
 pub struct Replay<'r> {
     setup: Setup<'r>,
     limiter: Limiter,
@@ -45,28 +43,28 @@ pub struct Replay<'r> {
     states: HashMap<(String, PluginName), Arc<Value>>,
     past: Past,
     messages: Arc<Messages>,
-    /// What the rules of each trigger read, and whether anybody looks at earlier tools.
+    /// What the rules of each trigger read, and whether a rule reads earlier tool calls.
     reads: [Reads; 7],
     needs_past: bool,
     /// The namespace of a project's own rules.
     project_rules: PluginName,
 }
 
-/// What came of one event.
+/// The result of one event.
 #[derive(Debug, Default)]
 pub struct Step {
     /// The trigger of the event.
     pub trigger: Option<Trigger>,
-    /// What the rules saw; nothing where none was asked.
+    /// The facts; `None` if no rule was evaluated.
     pub facts: Option<Arc<Facts>>,
-    /// Who had something to say.
+    /// The results of rules that fired, were suppressed or failed.
     pub answers: Vec<RuleResult>,
-    /// Who was not asked, and why.
+    /// The rules that were not evaluated, with the reason.
     pub gaps: Vec<(Arc<CompiledRule>, Gap)>,
 }
 
 impl<'r> Replay<'r> {
-    /// Begins with nothing remembered.
+    /// Starts with empty state and without cooldowns.
     pub fn new(setup: Setup<'r>) -> Self {
         let reads = Trigger::ALL.map(|trigger| {
             let asked = setup.rules.at(trigger).rules().map(|rule| rule.reads);
@@ -84,17 +82,16 @@ impl<'r> Replay<'r> {
         }
     }
 
-    /// Brings the messages that rules shall see in the next events. What was brought before is
-    /// forgotten.
+    /// Sets the messages for the next events. Replaces earlier ones.
     pub fn bring(&mut self, messages: Arc<Messages>) {
         self.messages = messages;
     }
 
-    /// Asks the rules about the next event.
+    /// Evaluates the rules for the next event.
     ///
     /// # Errors
     ///
-    /// If the event is not what this version writes; the next one can be tried all the same.
+    /// If the event has an unknown format. Later events can still be evaluated.
     pub fn event(&mut self, event: &RecordedEvent) -> Result<Step, Unreadable> {
         let Some(trigger) = Trigger::of_event(&event.kind) else {
             return Ok(Step::default());
@@ -156,7 +153,7 @@ impl<'r> Replay<'r> {
         })
     }
 
-    /// What rules see of an event, and what of it the journal does not have.
+    /// The facts of an event, and what the journal lacks.
     fn facts(
         &self,
         event: &RecordedEvent,
@@ -188,7 +185,7 @@ impl<'r> Replay<'r> {
         Ok((Arc::new(facts), missing))
     }
 
-    /// The context as the rules of each plugin see it.
+    /// One context for the rules of each plugin.
     fn contexts(&self, facts: &Arc<Facts>, trigger: Trigger) -> Vec<RuleContext> {
         let bare = self.bare(facts);
         let plugins = self.setup.rules.at(trigger).plugin_names();
@@ -197,11 +194,11 @@ impl<'r> Replay<'r> {
             .collect()
     }
 
-    /// What a rule sees of an event, as things stand before the event is replayed.
+    /// The context of a rule for an event, before the event is replayed.
     ///
     /// # Errors
     ///
-    /// If the event is not what this version writes.
+    /// If the event has an unknown format.
     pub fn context_of(
         &self,
         event: &RecordedEvent,
@@ -216,7 +213,7 @@ impl<'r> Replay<'r> {
         Ok((context, Gap::concerning(missing, rule.reads)))
     }
 
-    /// The context of an event, for no plugin yet.
+    /// The context of an event, without a plugin.
     fn bare(&self, facts: &Arc<Facts>) -> RuleContext {
         let state = self.state(facts, &self.project_rules);
         RuleContext::new(Arc::clone(facts)).with_project_state(state)
@@ -238,7 +235,7 @@ impl<'r> Replay<'r> {
             .map_or_else(empty, Arc::clone)
     }
 
-    /// What rules set counts from the next event on.
+    /// Stores the state that rules set, for the next events.
     fn remember(&mut self, facts: &Facts, answers: &[RuleResult]) {
         for answer in answers {
             for decision in &answer.outcome.decisions {
@@ -254,7 +251,7 @@ impl<'r> Replay<'r> {
     }
 }
 
-/// A plugin keeps at most this many values, as the hub does.
+/// Maximum number of values of a plugin, the same as in the hub.
 const MOST_VALUES: usize = 10_000;
 
 fn set(values: &mut Map<String, Value>, key: &str, value: &Value) {

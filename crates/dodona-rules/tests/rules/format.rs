@@ -266,7 +266,7 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "expect = { fired = true, message = \"Really?\" }\n",
             "",
-            "a test says what it expects",
+            "a test needs an expectation",
         ),
         (
             "expect = { fired = true,",

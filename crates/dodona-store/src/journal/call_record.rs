@@ -20,11 +20,9 @@ pub struct CallRecord {
 /// The end of a recorded call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallEnd {
-    /// Final status.
     pub status: DoneStatus,
     /// Error code, if it failed.
     pub code: Option<ErrorCode>,
-    /// Time.
     pub ended: Timestamp,
 }
 

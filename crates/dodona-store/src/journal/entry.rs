@@ -23,17 +23,12 @@ use crate::{DbError, Row};
 pub struct StreamHead {
     /// Id of the stream.
     pub stream: StreamId,
-    /// The user.
     pub user: UserId,
-    /// The project.
     pub project: Option<ProjectId>,
     /// The surface of the call.
     pub surface: Surface,
-    /// The method.
     pub method: MethodName,
-    /// The parameters.
     pub params: Value,
-    /// Time.
     pub began: Timestamp,
 }
 
@@ -44,7 +39,6 @@ pub struct StreamEnd {
     pub status: DoneStatus,
     /// As in its `Done` item.
     pub reason: Option<String>,
-    /// Time.
     pub ended: Timestamp,
 }
 
@@ -53,47 +47,33 @@ pub struct StreamEnd {
 pub struct CallHead {
     /// Id of the call.
     pub call: CallId,
-    /// The plugin path.
     pub path: PluginPath,
-    /// The method.
     pub method: MethodName,
-    /// The user.
     pub user: UserId,
-    /// The project.
     pub project: Option<ProjectId>,
-    /// The parameters.
     pub params: Value,
-    /// Time.
     pub began: Timestamp,
 }
 
 /// A recorded trigger input or decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionRecord {
-    /// Input or decision.
     pub kind: DecisionRecordKind,
     /// The trigger's or decision's name, such as `on_turn_start` or `deny`.
     pub name: String,
     /// The plugin that recorded it.
     pub source: String,
-    /// The call.
     pub call: Option<CallId>,
-    /// The user.
     pub user: Option<UserId>,
-    /// The project.
     pub project: Option<ProjectId>,
-    /// Time.
     pub at: Timestamp,
-    /// The payload.
     pub body: Value,
 }
 
-/// Input or outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionRecordKind {
     /// What a trigger saw.
     Trigger,
-    /// What was decided.
     Decision,
 }
 
@@ -116,7 +96,6 @@ pub struct StoredItem {
     pub seq: u64,
     /// The plugin path of the call.
     pub path: PluginPath,
-    /// The kind.
     pub kind: ItemKind,
     /// The body, a JSON object.
     pub body: Box<str>,

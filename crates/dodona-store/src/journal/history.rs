@@ -60,21 +60,15 @@ pub enum ReadPosition {
 pub struct RecordedEvent {
     /// Position in the journal; increases with time.
     pub position: u64,
-    /// Its id.
     pub id: Uuid,
     /// The type, with dots.
     pub kind: String,
     /// The plugin that published it.
     pub source: String,
-    /// Severity.
     pub severity: Severity,
-    /// When.
     pub timestamp: Timestamp,
-    /// On whose behalf.
     pub user: Option<UserId>,
-    /// In which project.
     pub project: Option<ProjectId>,
-    /// In which call.
     pub call: Option<CallId>,
     /// The payload as JSON text.
     pub payload: Box<str>,
@@ -161,7 +155,6 @@ fn read(
 /// The newest events of a type and its subtypes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentEvents {
-    /// Newest first.
     pub events: Vec<RecordedEvent>,
     /// Whether there are older events that were left out.
     pub more: bool,

@@ -74,7 +74,6 @@ pub enum JournalError {
     TooLarge {
         /// Size of the entry in bytes.
         size: usize,
-        /// Limit in bytes.
         limit: usize,
     },
     /// An earlier item of this stream could not be stored, so nothing may follow it.
@@ -303,7 +302,7 @@ impl Journal {
     }
 
     /// Journals an event; the pump tells the subscribers once it is committed. Returns once it
-    /// is queued. An event whose id is there already is not stored again.
+    /// is queued. An event whose id already exists is not stored again.
     pub async fn publish(&self, mut event: Event) -> Result<(), JournalError> {
         self.inner.options.redactor.value(&mut event.payload);
         let body = event.payload.to_string();

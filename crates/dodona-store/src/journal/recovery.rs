@@ -16,7 +16,6 @@ use crate::{Db, DbError, Row, Tx};
 /// The reason of calls that recovery ends.
 const INTERRUPTED: &str = "interrupted";
 
-/// What recovery closed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Number of streams without an end.
@@ -31,11 +30,9 @@ const MOST_REMEMBERED: usize = 10_000;
 /// A stream that was open when an earlier process ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InterruptedStream {
-    /// Its id.
     pub stream: StreamId,
     /// The method that wrote it.
     pub method: MethodName,
-    /// Whose it is.
     pub user: UserId,
     /// The project it is about.
     pub project: Option<ProjectId>,

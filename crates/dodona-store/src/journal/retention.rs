@@ -13,7 +13,6 @@ const STEP: u32 = 2_000;
 /// Limits of the journal. Open streams and calls are never deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Maximum age.
     pub max_age: Duration,
     /// Approximate maximum size in bytes. The oldest entries are deleted first.
     pub max_bytes: u64,

@@ -51,7 +51,6 @@ impl StreamWriter {
         Self { journal, live }
     }
 
-    /// Which stream.
     pub fn stream(&self) -> StreamId {
         self.live.id
     }

@@ -25,7 +25,6 @@ pub enum MigrateError {
     Inspect {
         /// The database to migrate.
         file: String,
-        /// What went wrong.
         source: DbError,
     },
     /// A newer binary has migrated the database. Tell the user to use that binary again.
@@ -49,9 +48,7 @@ pub enum MigrateError {
     Changed {
         /// The database to migrate.
         file: String,
-        /// The changed migration.
         version: u32,
-        /// Its name.
         name: String,
     },
     /// The record of applied migrations has a gap. Restore a backup.
@@ -77,13 +74,10 @@ pub enum MigrateError {
     Apply {
         /// The database to migrate.
         file: String,
-        /// The failing migration.
         version: u32,
-        /// Its name.
         name: String,
         /// The line of its text, from 1.
         line: usize,
-        /// What went wrong.
         source: DbError,
     },
     /// The migrations would leave rows pointing to nothing. Fix the migrations.
@@ -100,7 +94,6 @@ pub enum MigrateError {
     Transaction {
         /// The database to migrate.
         file: String,
-        /// What went wrong.
         source: DbError,
     },
     /// The handle does not work, or not any more. The source says what to do.
@@ -108,7 +101,6 @@ pub enum MigrateError {
     Handle {
         /// The database to migrate.
         file: String,
-        /// What went wrong.
         source: DbError,
     },
 }

@@ -7,7 +7,6 @@ use std::ops::Range;
 pub(super) enum Kind {
     /// A key of a service: at least so many characters of a key follow.
     Key(usize),
-    /// `header.payload.signature`.
     Jwt,
     /// The password between `user:` and `@`.
     Url,
