@@ -27,7 +27,7 @@ const MOST_WAITING: usize = 10_000;
 /// Number of executions kept in the log.
 const KEPT: i64 = 100_000;
 
-/// What is noted of a notification that [`Decided`](crate::engine) did not pass on.
+/// The log text of a notification that exceeded the quota of the project.
 const OVER_QUOTA: &str = "the project's rules sent too many notifications at this event";
 
 /// Maximum size of an error message or of decisions, in bytes.

@@ -276,7 +276,7 @@ fn every_field_that_is_missing_wrong_or_out_of_range_is_told_with_its_place() {
         (
             "expect = { fired = true,",
             "expect = { fired = false,",
-            "has no message to expect",
+            "no message, event or state can be expected",
         ),
         (
             "context = { call",

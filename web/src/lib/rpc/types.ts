@@ -68,11 +68,11 @@ export type AgentListResult = {
 
 /** Something wrong in a file. */
 export type AgentProblem = {
-  /** The file. */
+  /** Path of the file. */
   path: string;
   /** Where in the file, if it is about a place in it. */
   place?: Place | null;
-  /** What is wrong. */
+  /** The problem as text. */
   message: string;
   /** The next thing to try. */
   hint?: string | null;
@@ -176,7 +176,7 @@ export type ApprovalRecord = {
 export type ApprovalState = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
 export type ApprovalsResult = {
-  /** Newest first. */
+  /** The requests, newest first. */
   approvals: ApprovalRecord[];
 };
 
@@ -379,7 +379,7 @@ export type Code = {
   };
 } | {
   process: {
-    /** The program. */
+    /** Path or name of the program. */
     command: string;
     /** What it is started with. */
     args: string[];
@@ -421,7 +421,7 @@ export type ConditionExplained = {
   terms?: unknown;
   /** The return value of a script. */
   returned?: unknown;
-  /** Why it failed. */
+  /** The error, if it failed. */
   error?: string | null;
 };
 
@@ -485,11 +485,11 @@ export type Counted = {
 
 /** Numbers of evaluations, by result. */
 export type Counts = {
-  /** Evaluations. */
+  /** Number of all evaluations. */
   evaluated: number;
   /** Evaluations at which the rule fired. */
   fired: number;
-  /** Evaluations that failed. */
+  /** Number of failed evaluations. */
   failed: number;
   /** Evaluations at which a limit suppressed the rule. */
   suppressed: number;
@@ -511,11 +511,11 @@ export type CreateResult = {
 /** A decision of a rule, with its texts rendered. */
 export type Decision = {
   type: "deny";
-  /** Why. */
+  /** The reason for the denial. */
   message: string;
 } | {
   type: "require_approval";
-  /** To what. */
+  /** The question for the person. */
   message: string;
 } | Effect;
 
@@ -526,17 +526,17 @@ export type DecisionKind = "decision" | "fact" | "preference";
 export type Declaration = {
   /** As it is written. */
   spec: unknown;
-  /** Where. */
+  /** Position in the manifest. */
   place: Place;
 };
 
 /** What a manifest declares for a process. */
 export type Declarations = {
-  /** `[[process.methods]]`. */
+  /** The methods, from `[[process.methods]]`. */
   methods: Declaration[];
-  /** `[[process.hooks]]`. */
+  /** The hooks, from `[[process.hooks]]`. */
   hooks: Declaration[];
-  /** `events` of `[process]`. */
+  /** Prefixes of event types, from `events` in `[process]`. */
   events: Declaration[];
   /** How many requests the process is sent before it has answered the first; 1 if it does not say. */
   concurrency?: number | null;
@@ -763,7 +763,7 @@ export type ExchangeRole = "user" | "assistant" | "tool";
 
 /** One execution: a rule that fired or failed, or whose notification was dropped. */
 export type Execution = {
-  /** Grows with time. */
+  /** Id that increases with time. */
   id: number;
   /** The rule, as `plugin/id`. */
   rule: string;
@@ -782,13 +782,13 @@ export type Execution = {
   dropped?: string | null;
   /** Time of the execution. */
   at: string;
-  /** The user. */
+  /** The user of the event. */
   user: string;
-  /** The project; empty if there is none. */
+  /** The project; empty outside a project. */
   project: string;
-  /** The conversation. */
+  /** Id of the conversation, if any. */
   context_id?: string | null;
-  /** The query. */
+  /** Id of the query, if any. */
   query_id?: string | null;
   /** Turn number in the conversation; 0 outside a conversation. */
   turn: number;
@@ -796,9 +796,9 @@ export type Execution = {
   decisions: unknown;
 };
 
-/** Executions of rules. */
+/** A list of executions of rules. */
 export type Executions = {
-  /** Newest first. */
+  /** The executions, newest first. */
   executions: Execution[];
 };
 
@@ -841,9 +841,9 @@ export type FetchedPage = {
   text: string;
 };
 
-/** A file that is not as it was when it was trusted. */
+/** A file that changed since it was trusted. */
 export type FileChange = {
-  /** Below `.dodona/`. */
+  /** Path below the `.dodona/` directory. */
   path: string;
   /** What happened to it. */
   change: ChangeKind;
@@ -869,7 +869,7 @@ export type Finding = {
   line: number;
   /** The finding as a sentence. */
   message: string;
-  /** A suggestion. */
+  /** What to do about it. */
   hint?: string | null;
 };
 
@@ -889,7 +889,7 @@ export type Firing = {
   query_id?: string | null;
   /** Turn number in the conversation; 0 outside a conversation. */
   turn: number;
-  /** The rendered message. */
+  /** The message after rendering. */
   message?: string | null;
 };
 
@@ -920,7 +920,7 @@ export type FoundTool = {
   parameters: unknown;
 };
 
-/** Why a rule cannot be asked again about an event. */
+/** Why a rule cannot be evaluated for a recorded event. */
 export type Gap = "result" | "messages" | "tools";
 
 /** A note that is gone. */
@@ -954,7 +954,7 @@ export type Graph = {
 };
 
 export type HealthResult = {
-  /** `ok`, or `stopping`. */
+  /** Either `ok` or `stopping`. */
   status: string;
   version: string;
   uptime_ms: number;
@@ -1035,7 +1035,7 @@ export type InfoResult = {
   methods: string[];
   /** The hook points it uses. */
   hooks: string[];
-  /** Its rule files. */
+  /** Paths of its rule files. */
   rules: string[];
   settings: Record<string, SettingInfo>;
   /** The script or process it runs. */
@@ -1072,13 +1072,13 @@ export type KeyDecision = {
   created_at: string;
 };
 
-/** A nested call. */
+/** One nested call of `echo.nest`. */
 export type Level = {
-  /** Its plugin path. */
+  /** The plugin path of the call. */
   path: string;
   /** The user of the call. */
   user: string;
-  /** Remaining levels. */
+  /** Number of levels below this call. */
   below: number;
 };
 
@@ -1112,17 +1112,17 @@ export type LineKind = "pinned" | "decision" | "earlier" | "told" | "asked" | "s
 
 /** The counts of a rule for one user, in one project or in all projects. */
 export type Liveness = {
-  /** Evaluations. */
+  /** Number of all evaluations. */
   evaluated: number;
   /** Evaluations at which the rule fired. */
   fired: number;
-  /** Evaluations that failed. */
+  /** Number of failed evaluations. */
   failed: number;
   /** Evaluations at which a limit suppressed the rule. */
   suppressed: number;
   /** Notifications that were dropped. */
   dropped: number;
-  /** Events of queries. */
+  /** Counts for events of queries. */
   in_query: Counts;
   /** Tool calls outside queries: from the command line, RPC, the page or MCP. */
   outside_query: Counts;
@@ -1165,10 +1165,10 @@ export type LogEntry = {
   score?: number | null;
 };
 
-/** Log level. */
+/** Severity of a log line. */
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
-/** One line. */
+/** One line of a plugin's log. */
 export type LogLine = {
   /** Line number from 1, without gaps, including lines that were removed. */
   number: number;
@@ -1183,7 +1183,7 @@ export type LogLine = {
 };
 
 export type LogLines = {
-  /** Oldest first. */
+  /** The lines, oldest first. */
   lines: RuleLogLine[];
 };
 
@@ -1198,7 +1198,7 @@ export type LoginCode = {
 };
 
 export type LogsResult = {
-  /** Oldest first. */
+  /** The lines, oldest first. */
   lines: LogLine[];
 };
 
@@ -1483,13 +1483,13 @@ export type Past = {
 
 /** What was trusted of a project. */
 export type Pin = {
-  /** The project's directory. */
+  /** Path of the project's directory. */
   root: string;
   /** The hash of everything that was trusted. */
   hash: string;
-  /** Who trusts it. */
+  /** The user who granted trust. */
   granted_by: string;
-  /** Since when. */
+  /** When trust was granted. */
   granted_at: string;
   /** Which later changes are trusted too. */
   follow: Follow;
@@ -1542,7 +1542,7 @@ export type PluginStatus = {
 };
 
 export type PluginsListResult = {
-  /** Sorted by name. */
+  /** The plugins, sorted by name. */
   plugins: PluginStatus[];
   /** Problems in the roster and in plugin files. */
   problems: AgentProblem[];
@@ -1676,7 +1676,7 @@ export type Reason = {
   gap: Gap;
   /** The reason as a sentence. */
   reason: string;
-  /** Number of events. */
+  /** Number of affected events. */
   count: number;
 };
 
@@ -1693,9 +1693,9 @@ export type Recalled = {
   next?: number | null;
 };
 
-/** Recent events. */
+/** A list of recent events. */
 export type RecentResult = {
-  /** Newest first. */
+  /** The events, newest first. */
   events: EventRecord[];
   /** Whether older events exist. */
   more: boolean;
@@ -1710,7 +1710,7 @@ export type ReloadResult = {
   activated: PluginName[];
   /** Plugins that were deactivated. */
   deactivated: PluginName[];
-  /** Unchanged plugins. */
+  /** Plugins that did not change. */
   kept: PluginName[];
   /** Why the reload was rejected. */
   refused?: string | null;
@@ -1738,7 +1738,7 @@ export type RemoveResult = {
   activated: PluginName[];
   /** Plugins that were deactivated. */
   deactivated: PluginName[];
-  /** Unchanged plugins. */
+  /** Plugins that did not change. */
   kept: PluginName[];
   /** Why the reload was rejected. */
   refused?: string | null;
@@ -1848,7 +1848,7 @@ export type RuleDifference = {
   trigger: "on_query_start" | "on_turn_start" | "on_turn_end" | "on_tool_call" | "on_tool_complete" | "on_tool_failure" | "on_session_end";
   /** The rule, as `plugin/id`. */
   rule: string;
-  /** The difference. */
+  /** How the decision differs. */
   what: string;
 };
 
@@ -1862,7 +1862,7 @@ export type RuleLogLine = {
   level: Severity;
   /** The rule, as `plugin/id`. */
   rule: string;
-  /** The rendered message. */
+  /** The message after rendering. */
   message: string;
   /** The trigger at which the rule fired. */
   trigger: string;
@@ -1886,13 +1886,13 @@ export type RuleReport = {
   given: boolean;
   /** The types of its actions. */
   actions: string[];
-  /** Number of firings. */
+  /** How often the rule fired. */
   fired: number;
   /** Number of events at which a limit suppressed the rule. */
   suppressed: number;
   /** Number of failed evaluations. */
   failed: number;
-  /** The first error. */
+  /** Message of the first error. */
   error?: string | null;
   /** Number of events at which the rule could not be evaluated. */
   not_replayable: number;
@@ -1906,15 +1906,15 @@ export type RuleReport = {
 
 /** The JSON Schema of a rule file. */
 export type RuleSchema = {
-  /** A JSON Schema. */
+  /** The schema, as JSON Schema. */
   schema: unknown;
 };
 
-/** A rule. */
+/** A rule with its content and status. */
 export type RuleShown = {
   /** The rule, as `plugin/id`. */
   rule: string;
-  /** Display name. */
+  /** Name for display; the id by default. */
   name: string;
   /** Purpose of the rule. */
   description: string;
@@ -1936,7 +1936,7 @@ export type RuleShown = {
   scope: RulesScope;
   /** The file of the rule. */
   path: string;
-  /** Semantic version. */
+  /** Semantic version of the rule. */
   version: string;
   /** Number of evaluations, firings and failures. */
   liveness: Liveness;
@@ -1952,7 +1952,7 @@ export type RuleSourceText = {
   rule?: string | null;
   /** Where the file belongs. */
   scope: RulesScope;
-  /** The full path. */
+  /** Full path of the file. */
   path: string;
   /** The file name without directory. */
   file: string;
@@ -1972,7 +1972,7 @@ export type RuleSourceText = {
 export type RuleSummary = {
   /** The rule, as `plugin/id`. */
   rule: string;
-  /** Display name. */
+  /** Name for display; the id by default. */
   name: string;
   /** Purpose of the rule. */
   description: string;
@@ -1994,7 +1994,7 @@ export type RuleSummary = {
   scope: RulesScope;
   /** The file of the rule. */
   path: string;
-  /** Semantic version. */
+  /** Semantic version of the rule. */
   version: string;
   /** Number of evaluations, firings and failures. */
   liveness: Liveness;
@@ -2010,7 +2010,7 @@ export type RuleText = {
   scripts?: Record<string, string>;
 };
 
-/** The active rules. */
+/** The list of active rules. */
 export type Rules = {
   /** In order of evaluation. */
   rules: RuleSummary[];
@@ -2034,11 +2034,11 @@ export type RulesDifference = {
 export type RulesProblem = {
   /** Whether the rule runs all the same. */
   severity: ProblemSeverity;
-  /** The file. */
+  /** Path of the file. */
   path: string;
   /** Where in the file, if it is about a place in it. */
   place?: Place | null;
-  /** What is wrong. */
+  /** The problem as text. */
   message: string;
   /** The next thing to try. */
   hint?: string | null;
@@ -2069,7 +2069,7 @@ export type Said = {
 export type Saved = {
   /** The rule, as `plugin/id`. */
   rule: string;
-  /** The full path. */
+  /** Full path of the file. */
   path: string;
   /** The new version. Pass it as `if_version` to the next write. */
   version: string;
@@ -2078,7 +2078,7 @@ export type Saved = {
 };
 
 export type SchemaHashResult = {
-  /** SHA-256 in hex. */
+  /** SHA-256 hash in hex. */
   hash: string;
 };
 
@@ -2148,13 +2148,13 @@ export type SetResult = {
 
 /** One thing that can be set. */
 export type SettingInfo = {
-  /** What it takes. */
+  /** The type of its values. */
   type: SettingKind;
   /** What holds where nobody sets it. */
   default: unknown;
-  /** The least number. */
+  /** Minimum value of a number. */
   min?: number | null;
-  /** The largest number. */
+  /** Maximum value of a number. */
   max?: number | null;
   /** The only texts there are; empty for any. */
   options?: string[];
@@ -2169,7 +2169,7 @@ export type SettingInfo = {
 /** What kind of value a setting takes. */
 export type SettingKind = "integer" | "float" | "string" | "boolean";
 
-/** Whether the settings of a project count. */
+/** Whether the settings of a project are in force. */
 export type SettingsState = "absent" | "trusted" | "untrusted";
 
 /** How much an event matters. */
@@ -2277,7 +2277,7 @@ export type Tested = {
   rule: string;
   /** Name of the test. */
   name: string;
-  /** The file. */
+  /** Path of the rule file. */
   path: string;
   /** Line number, from 1. */
   line: number;
@@ -2338,7 +2338,7 @@ export type Threads = {
   threads: ThreadRef[];
 };
 
-/** One number. */
+/** One number of the count. */
 export type Tick = {
   n: number;
 };
@@ -2359,15 +2359,15 @@ export type TokenCreated = {
 
 /** A token without its secret. */
 export type TokenInfo = {
-  /** The public id. */
+  /** The public part of the token. */
   id: string;
-  /** The user. */
+  /** The user of the token. */
   user: UserId;
   /** The purpose, unique per user. */
   name: string;
-  /** The granted scopes. */
+  /** The scopes that the token grants. */
   scopes: Scopes;
-  /** Time of creation. */
+  /** When the token was created. */
   created_at: string;
   /** Time of expiry; `None` means never. */
   expires_at?: string | null;
@@ -2441,7 +2441,7 @@ export type Trash = {
 
 /** One thing that trust is about. */
 export type TrustItem = {
-  /** What it is. */
+  /** The kind of thing. */
   kind: ItemKind;
   /** Its name, or its file. */
   name: string;
@@ -2457,7 +2457,7 @@ export type TrustItem = {
 
 /** What a project would run, and whether it is trusted. */
 export type TrustResult = {
-  /** The project's directory. */
+  /** Path of the project's directory. */
   root: string;
   /** Trust status of the project. */
   state: TrustState;
@@ -2477,7 +2477,7 @@ export type TrustResult = {
 export type TrustState = "nothing" | "untrusted" | "trusted" | "changed";
 
 export type TrustedResult = {
-  /** Sorted by directory. */
+  /** The projects, sorted by directory. */
   projects: Pin[];
 };
 
@@ -3183,7 +3183,7 @@ export interface Methods {
   /** Count from 1 to `to`, one item per number. */
   "echo.count": {
     params: {
-      /** The last number. */
+      /** Count up to this number. */
       to: number;
       /** Milliseconds to wait before each number. */
       delay_ms?: number;
@@ -3194,7 +3194,7 @@ export interface Methods {
   /** Fail with the given message. */
   "echo.fail": {
     params: {
-      /** The error message. */
+      /** The message of the error. */
       message?: string;
     };
     result: Record<string, unknown>;
@@ -3231,7 +3231,7 @@ export interface Methods {
   /** Wait for the given time, then return. */
   "echo.slow": {
     params: {
-      /** Milliseconds to wait. */
+      /** How many milliseconds to wait. */
       ms: number;
     };
     result: Slept;
@@ -3361,7 +3361,7 @@ export interface Methods {
     result: PluginsResult;
     kind: "unary";
   };
-  /** List your projects. */
+  /** List the projects you are a member of. */
   "hub.projects": {
     params: Record<string, never>;
     result: ProjectsResult;
@@ -3577,7 +3577,7 @@ export interface Methods {
       plugin: PluginName;
       /** The name of the setting. */
       setting: string;
-      /** The new value. */
+      /** The new value for you. */
       value: unknown;
     };
     result: SetResult;
@@ -3727,7 +3727,7 @@ export interface Methods {
     params: {
       /** Only executions of this rule: `plugin/id`, or `id` for a rule that belongs to no plugin. */
       rule?: string | null;
-      /** Only failed executions. */
+      /** List only failed executions. */
       failed?: boolean;
       /** Maximum number of executions. Default 50. */
       limit?: number;
