@@ -126,7 +126,7 @@ async fn context(agent: &Agent, owner: &Owner, role: &Role) -> Result<ContextId,
 /// What the agent is asked.
 fn task(p: &DelegateParams) -> String {
     let mut text = p.task.trim().to_owned();
-    if let Some(folder) = &p.folder {
+    if let Some(folder) = p.folder.as_ref().filter(|folder| !folder.is_empty()) {
         let _ = write!(text, "\n\nIt is about the folder `{folder}`.");
     }
     if !p.files.is_empty() {

@@ -318,7 +318,9 @@ async fn what_changes_something_says_so_and_what_a_model_may_use_is_a_tool() {
         "notify_self",
         "pin",
         "remember",
+        "rename",
         "rewind",
+        "set_model",
         "steer",
     ];
     assert_eq!(mutating, changes.map(|verb| format!("agent.{verb}")));
