@@ -9,8 +9,8 @@ use arc_swap::ArcSwap;
 use dodona_hooks::Hooks;
 use dodona_plugin::{EventBus, Plugin};
 use dodona_proto::{
-    CallError, CallSummary, ErrorCode, MethodDescriptor, NameError, PluginName, PluginState,
-    PluginStatus, Principal, ProjectId, Scope, StreamId, Surface,
+    CallError, CallSummary, ErrorCode, MethodDescriptor, MethodName, NameError, PluginName,
+    PluginState, PluginStatus, Principal, ProjectId, Scope, StreamId, Surface,
 };
 use dodona_store::journal::{Journal, JournalError, Recovered};
 use dodona_store::{DatabaseReport, DbError, Durability, MigrateError, OpenError, Redactor, Store};
@@ -39,6 +39,9 @@ use crate::state::PluginStates;
 use crate::stream::CallStream;
 use crate::trust::Trust;
 use crate::{database, methods, plugins};
+
+/// Why calls are cancelled when the server stops.
+const STOPPING: &str = "the server is stopping";
 
 /// Maximum time between two prunings of the journal. It is pruned earlier when it grows quickly.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
@@ -332,12 +335,23 @@ impl PluginHub {
         let hub = &self.inner;
         hub.stopping.store(true, Ordering::Release);
         hub.approvals.close();
+        // A watch ends when its reader leaves, and each open page has one: waiting for them would always
+        // take the whole deadline.
+        for tree in hub.call_trees.all() {
+            let is_watch = |method: &MethodName| method.as_str() == "events.watch";
+            let calls = tree.running_calls();
+            if !calls.is_empty()
+                && (calls.iter()).all(|call| call.info.method.as_ref().is_some_and(is_watch))
+            {
+                tree.cancel(STOPPING);
+            }
+        }
         let until = Instant::now() + deadline;
         while !hub.call_trees.is_empty() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         for tree in hub.call_trees.all() {
-            tree.cancel("the server is stopping");
+            tree.cancel(STOPPING);
         }
         let until = Instant::now() + Duration::from_millis(200);
         while !hub.call_trees.is_empty() && Instant::now() < until {

@@ -218,3 +218,18 @@ async fn watching_events_needs_the_scope() {
         .await;
     assert_eq!(refused.err().unwrap().code, ErrorCode::Forbidden);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_does_not_wait_for_a_watch() {
+    let rig = rig().await;
+    let carol = user("carol", &["events:read"]);
+    let stream = watch(&rig, &carol, json!({})).await;
+    // Far longer than `soon` waits.
+    let deadline = std::time::Duration::from_secs(3_600);
+    soon(rig.hub.stop(deadline)).await;
+    let items = soon(stream.collect()).await.unwrap();
+    let Some(ItemBody::Done { status, .. }) = items.last().map(|item| &item.body) else {
+        panic!("{items:?}");
+    };
+    assert_eq!(*status, DoneStatus::Cancelled);
+}
