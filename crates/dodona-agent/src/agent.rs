@@ -61,7 +61,7 @@ impl Default for AgentOptions {
             max_turns: 30,
             token_budget: None,
             tool_timeout: Duration::from_secs(60),
-            tools_limit: 64,
+            tools_limit: 12,
             preload: 3,
             keep_turns: 4,
             summarizer: None,

@@ -20,14 +20,14 @@ pub(crate) struct DelegateParams {
     /// Which agent, such as `librarian`.
     #[schemars(length(min = 1, max = 64))]
     name: String,
-    /// What it shall do. It sees nothing of this conversation, so say all that it needs.
+    /// The task. The agent sees nothing of this conversation, so include all that it needs.
     #[schemars(length(min = 1, max = 16384))]
     task: String,
-    /// Files that it should look at.
+    /// Files to look at.
     #[serde(default)]
     #[schemars(length(max = 100))]
     files: Vec<String>,
-    /// The folder that it is about.
+    /// The folder it is about.
     folder: Option<String>,
 }
 
@@ -113,7 +113,8 @@ fn result(report: AgentResponse, context: ContextId) -> DelegateResult {
 
 async fn context(agent: &Agent, owner: &Owner, role: &Role) -> Result<ContextId, CallError> {
     let usual = NewContext::named(None);
-    let budget = role.token_budget(agent);
+    let model = agent.model(role.model())?;
+    let budget = role.token_budget(agent, &model);
     let new = NewContext {
         agent_id: role.name().to_owned(),
         token_budget: budget.unwrap_or(usual.token_budget),

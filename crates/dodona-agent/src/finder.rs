@@ -1,13 +1,16 @@
-//! The plugin `tools`: finding tools among many.
+//! The plugin `tools`: finding and calling tools among many.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use dodona_plugin::activation::Activating;
-use dodona_plugin::{CallCtx, CallError, Contribution, Plugin, PluginContext, plugin};
+use dodona_plugin::{
+    CallCtx, CallError, Contribution, ErrorCode, Plugin, PluginContext, ToolText, plugin,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::chat::{InheritedByCall, Tool, Toolbox};
 use crate::words;
@@ -37,7 +40,14 @@ impl Plugin for ToolsPlugin {
         let finder = Arc::new(Finder {
             toolboxes: self.toolboxes.clone(),
         });
-        Box::pin(async move { Ok(Contribution::new().methods(finder.plugin_methods()?)) })
+        Box::pin(async move {
+            let methods = finder.plugin_methods()?.into_iter();
+            let methods = methods.map(|method| match method.descriptor().name.as_str() {
+                "tools.search" => method.rendered(render),
+                _ => method,
+            });
+            Ok(Contribution::new().methods(methods))
+        })
     }
 }
 
@@ -59,6 +69,20 @@ struct SearchParams {
 fn five() -> usize {
     5
 }
+
+#[derive(Deserialize, JsonSchema)]
+struct ToolCallParams {
+    /// The name of the tool.
+    name: String,
+    /// The arguments of the tool, as `tools_search` describes them.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read by the agent, which runs the tool itself")]
+    arguments: Map<String, Value>,
+}
+
+/// Nothing: the result of the tool takes its place.
+#[derive(Serialize, JsonSchema)]
+struct NoResult {}
 
 #[derive(Serialize, JsonSchema)]
 struct SearchResult {
@@ -82,10 +106,8 @@ struct FoundTool {
 
 #[plugin(name = "tools")]
 impl Finder {
-    /// Finds tools that you were not told of, by what they do. What it finds can be called from your
-    /// next step on.
-    ///
-    /// Use it when none of the tools you have does what is needed: there are more.
+    /// Find more tools by what they do. Returns their names and parameters. Call what it finds with
+    /// `tools_call`.
     #[method(scope = "tools:read", tool(category = "meta", agents = ["*"]))]
     async fn search(&self, ctx: &CallCtx, p: SearchParams) -> Result<SearchResult, CallError> {
         // An agent finds what it may use; whoever asks directly, what he may call.
@@ -94,6 +116,17 @@ impl Finder {
             None => Arc::new(Toolbox::of_user(ctx)),
         };
         Ok(find(toolbox.tools(), &p))
+    }
+
+    /// Call a tool that `tools_search` found.
+    #[method(scope = "tools:read", tool(category = "meta", agents = ["*"]))]
+    async fn call(&self, _ctx: &CallCtx, p: ToolCallParams) -> Result<NoResult, CallError> {
+        // The agent runs the named tool in place of this one, so that it is validated, gated,
+        // journaled and shown as itself. Other callers can call every method directly.
+        let method = p.name.replacen('_', ".", 1);
+        let message = "`tools.call` works only inside an agent's query";
+        Err(CallError::new(ErrorCode::InvalidRequest, message)
+            .hint(format!("call the method directly, such as `{method}`")))
     }
 }
 
@@ -112,6 +145,70 @@ fn find(tools: &[Tool], p: &SearchParams) -> SearchResult {
         tools: best.map(|(_, entry)| entry.tool.into()).collect(),
         known: tools.len(),
     }
+}
+
+/// The tools that were found as a model reads them: each with its parameters.
+fn render(value: &Value) -> Option<ToolText> {
+    let found = value["tools"].as_array()?;
+    if found.is_empty() {
+        let message = "No tool does this. Describe it in other words, or answer without it.";
+        return Some(ToolText::plain(message));
+    }
+    let head = "Call one with tools_call {\"name\": \"...\", \"arguments\": {...}}.";
+    let items: Option<Vec<String>> = found.iter().map(described).collect();
+    Some(ToolText::list(head, items?))
+}
+
+fn described(tool: &Value) -> Option<String> {
+    let (name, description) = (tool["name"].as_str()?, tool["description"].as_str()?);
+    let mut item = format!("\n{name}: {description}");
+    let schema = &tool["parameters"];
+    let required = schema["required"].as_array().map(Vec::as_slice);
+    for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
+        let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
+        let shown = [
+            Some(kind(parameter)).filter(|kind| !kind.is_empty()),
+            is_required.then(|| "required".to_owned()),
+            default(parameter),
+        ];
+        let shown: Vec<String> = shown.into_iter().flatten().collect();
+        let about = parameter["description"].as_str().unwrap_or_default();
+        let _ = write!(item, "\n  {name} ({}): {about}", shown.join(", "));
+    }
+    Some(item)
+}
+
+/// The type of a parameter, or its values where there are few.
+fn kind(parameter: &Value) -> String {
+    if let Some(values) = parameter["enum"].as_array() {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        return values.join(" | ");
+    }
+    match &parameter["type"] {
+        Value::String(kind) => kind.clone(),
+        Value::Array(kinds) => {
+            let kinds = kinds.iter().filter_map(Value::as_str);
+            kinds
+                .filter(|kind| *kind != "null")
+                .collect::<Vec<_>>()
+                .join(" | ")
+        }
+        // A schema that takes more to say is shown as it is.
+        _ => schema_text(parameter),
+    }
+}
+
+fn schema_text(parameter: &Value) -> String {
+    let mut schema = parameter.clone();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.retain(|key, _| key != "description" && key != "default");
+    }
+    schema.to_string()
+}
+
+fn default(parameter: &Value) -> Option<String> {
+    let default = parameter.get("default").filter(|value| !value.is_null())?;
+    Some(format!("default {default}"))
 }
 
 /// A tool and its words.

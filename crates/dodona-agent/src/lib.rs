@@ -54,6 +54,7 @@ use methods::agents::{
 use methods::compact::{CompactParams, CompactResult};
 use methods::models::{LocalModelsResult, ModelsResult};
 use methods::pin::{PinParams, PinResult};
+use methods::render::with_renderer;
 use replay::{
     MessagesParams, MessagesResult, ReplayParams, ReplayResult, RequestParams, RequestResult,
 };
@@ -136,8 +137,8 @@ impl Plugin for AgentPlugin {
             *self.keeper() = Some(keeper);
             *self.agent() = Arc::downgrade(&agent);
             Ok(Contribution::new()
-                .methods(agent.plugin_methods()?)
-                .methods(contexts.plugin_methods()?)
+                .methods(agent.plugin_methods()?.into_iter().map(with_renderer))
+                .methods(contexts.plugin_methods()?.into_iter().map(with_renderer))
                 .migrations(conversation::MIGRATIONS))
         })
     }
@@ -185,7 +186,8 @@ struct Steered {
 impl Agent {
     /// Answer a question about the project with citations, as the agent `agent_id`.
     ///
-    /// `agent_id` is the name of an agent from `agent.list` and defaults to `oracle`. Emits `TextDelta`, `ReasoningDelta`, `ToolCall`, `ToolResult`, `Notification`, `Usage` and
+    /// `agent_id` is the name of an agent from `agent.list` and defaults to `oracle`. Emits `TextDelta`,
+    /// `ReasoningDelta`, `ToolCallDelta`, `ToolCall`, `ToolResult`, `Notification`, `Usage` and
     /// `Source` items as they come, and an `AgentResponse` last. Questions in one conversation
     /// wait for each other.
     #[method(scope = "agent:chat")]
@@ -230,8 +232,8 @@ impl Agent {
         methods::pin::pin(self, ctx, p).await
     }
 
-    /// Gives a task to another agent, which works on it alone, with tools and a prompt of its own,
-    /// and reports. Use it for whole tasks of its kind; several at once run side by side.
+    /// Give a task to another agent, which works on it with its own tools and reports. Several at
+    /// once run in parallel.
     #[method(scope = "agent:chat", tool(category = "meta", agents = ["*"]), timeout_ms = 1_800_000)]
     async fn delegate(
         &self,

@@ -37,10 +37,24 @@ pub(crate) struct Variables<'a> {
     pub(crate) agent: &'a str,
     /// The project's name.
     pub(crate) project: Option<&'a str>,
+    /// The day of the query, such as `2026-11-18`.
+    pub(crate) date: String,
+    /// The names at the top level of the project. Folders end with `/`.
+    pub(crate) folders: Vec<String>,
+    /// What the project tells agents.
+    pub(crate) instructions: Option<InstructionsVariable>,
     /// What was decided in the conversation.
     pub(crate) decisions: Vec<String>,
     /// The agents that can be delegated to.
     pub(crate) agents: Vec<AgentVariable>,
+}
+
+/// The instructions of a project, as a prompt can name them.
+#[derive(Debug, Serialize)]
+pub(crate) struct InstructionsVariable {
+    /// The file in the root of the project.
+    pub(crate) path: &'static str,
+    pub(crate) text: String,
 }
 
 /// An agent, as a prompt can name it.

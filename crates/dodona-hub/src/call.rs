@@ -490,10 +490,12 @@ impl Caller for RunningCall {
                         duration: Duration::ZERO,
                         notifications: Vec::new(),
                         is_reported: false,
+                        renderer: None,
                     };
                 }
             };
             child.state().on_start = on_start;
+            let renderer = checked.route.method.renderer();
             let outcome = Dispatcher::dispatch(Arc::clone(&child), checked).await;
             let (pending, is_reported, ran) = {
                 let mut state = child.state();
@@ -508,6 +510,7 @@ impl Caller for RunningCall {
                     .flat_map(PendingNotifications::take)
                     .collect(),
                 is_reported,
+                renderer,
             }
         })
     }

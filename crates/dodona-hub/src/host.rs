@@ -7,9 +7,9 @@ use std::sync::{Arc, Weak};
 use dodona_hooks::Hooks;
 use dodona_plugin::activation::EventDraft;
 use dodona_plugin::{
-    Behalf, BoxFuture, CallError, DroppedNotification, ErrorCode, HookHost, RuleHost, RuleRefresh,
-    RuleSource, RuleTrust, StateOwner, StateSnapshot, TrustHost, TrustedFolder, TrustedTexts,
-    WrittenFiles,
+    Behalf, BoxFuture, CallError, DroppedNotification, ErrorCode, HookHost, ProjectInstructions,
+    RuleHost, RuleRefresh, RuleSource, RuleTrust, StateOwner, StateSnapshot, TrustHost,
+    TrustedFolder, TrustedTexts, WrittenFiles,
 };
 use dodona_proto::{Effect, Notification, PluginEffect, PluginName, ProjectId, Severity, UserId};
 use serde_json::{Map, Value};
@@ -175,6 +175,17 @@ impl TrustHost for Host {
                 Some(root) => hub.trust.texts(&root, folder).await,
                 None => Ok(TrustedTexts::new()),
             }
+        })
+    }
+
+    fn instructions<'a>(
+        &'a self,
+        project: &'a ProjectId,
+    ) -> BoxFuture<'a, Option<ProjectInstructions>> {
+        Box::pin(async move {
+            let core = self.0.upgrade()?;
+            let root = core.projects.root(project)?;
+            core.trust.instructions(&root).await
         })
     }
 }

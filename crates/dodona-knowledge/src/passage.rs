@@ -1,8 +1,10 @@
 //! A passage as methods answer with it.
 
+use dodona_plugin::{ToolText, tool_text};
 use dodona_proto::Source;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::search::Hit;
 
@@ -46,4 +48,16 @@ impl From<Hit> for Passage {
             score: hit.score,
         }
     }
+}
+
+/// Passages as a model reads them: `[1] path:10-20` with the heading, then the text, in which each
+/// line of a file has its number.
+pub(crate) fn render(value: &Value) -> Option<ToolText> {
+    let passages = value["passages"].as_array()?;
+    let head = match passages.is_empty() {
+        true => "Nothing was found.",
+        false => "",
+    };
+    let items: Option<Vec<String>> = passages.iter().map(tool_text::passage).collect();
+    Some(ToolText::list(head, items?))
 }

@@ -61,6 +61,7 @@ mod scripted;
 mod sse;
 mod surrogates;
 mod tokens;
+mod windows;
 mod wire;
 
 pub use crate::http::{ApiKey, ApiKeyError};

@@ -73,6 +73,16 @@ pub enum ModelEvent {
     Reasoning(String),
     /// A tool it wants, whole and in order.
     ToolCall(ToolCall),
+    /// Some more of the arguments of a tool call that is being written, as JSON text. The whole call
+    /// follows as a `ToolCall`, unless the request fails and is sent again.
+    ToolArguments {
+        /// The id of the call. Empty where the provider gives none.
+        id: String,
+        /// The name of the tool.
+        name: String,
+        /// The next part of the text.
+        text: String,
+    },
     /// What belongs into `opaque` of the answer's [`Message::Assistant`]; at most once.
     Opaque(Value),
     /// What the answer took; at most once, and also before an error where it is known.

@@ -158,7 +158,8 @@ impl<'a> Reading<'a> {
         self.heard = Instant::now();
         loop {
             if let Some(event) = self.ready.pop_front() {
-                self.has_begun = true;
+                // Arguments that were only shown while they were written can be written again.
+                self.has_begun |= !matches!(event, ModelEvent::ToolArguments { .. });
                 return Ok(Some(event));
             }
             match self.end.take() {

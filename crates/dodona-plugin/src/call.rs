@@ -14,6 +14,8 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::ToolRenderer;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -159,6 +161,8 @@ pub struct ToolReply {
     /// Whether the hub has reported the end of the call to `POST_TOOL_EXECUTE` and to the bus. False if the call was
     /// rejected before it started, for example because of invalid parameters.
     pub is_reported: bool,
+    /// Makes the text of the result for a model. `None` if the method has no renderer.
+    pub renderer: Option<ToolRenderer>,
 }
 
 /// The hub as seen by one call: information about the call, and nested calls.

@@ -69,6 +69,7 @@ mod settings;
 mod state;
 mod system;
 mod telemetry;
+pub mod tool_text;
 mod trusted;
 
 pub use activation::{
@@ -102,7 +103,8 @@ pub use settings::{Overrides, PluginSettings, Setting, SettingKind, Settings};
 pub use state::{State, StateBackend, StateOwner, StateSnapshot, StateStore};
 pub use system::{AuthContext, SystemContext};
 pub use telemetry::{MetricError, Telemetry};
-pub use trusted::{TrustHost, TrustedFolder, TrustedTexts};
+pub use tool_text::{ToolRenderer, ToolText};
+pub use trusted::{ProjectInstructions, TrustHost, TrustedFolder, TrustedTexts};
 
 /// The examples of the how-tos, which must compile and run as written.
 #[cfg(doctest)]

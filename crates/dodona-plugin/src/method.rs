@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{CallCtx, CallInfo, Emitter, schema};
+use crate::{CallCtx, CallInfo, Emitter, ToolRenderer, schema};
 
 /// Why a method is invalid. Found at activation.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +96,7 @@ pub struct Method {
     descriptor: Arc<MethodDescriptor>,
     handler: Handler,
     check: Option<Arc<CheckFn>>,
+    renderer: Option<ToolRenderer>,
 }
 
 type CheckFn = dyn Fn(&CallInfo, &Value) -> Result<(), CallError> + Send + Sync;
@@ -120,6 +121,7 @@ impl Method {
             descriptor: Arc::new(descriptor),
             handler,
             check: None,
+            renderer: None,
         })
     }
 
@@ -141,6 +143,7 @@ impl Method {
             descriptor: Arc::new(descriptor),
             handler,
             check: None,
+            renderer: None,
         })
     }
 
@@ -150,6 +153,7 @@ impl Method {
             descriptor: Arc::new(descriptor),
             handler,
             check: None,
+            renderer: None,
         }
     }
 
@@ -173,6 +177,18 @@ impl Method {
     ) -> Self {
         self.check = Some(Arc::new(check));
         self
+    }
+
+    /// Adds the renderer that makes the text of a result for models.
+    #[must_use]
+    pub fn rendered(mut self, renderer: ToolRenderer) -> Self {
+        self.renderer = Some(renderer);
+        self
+    }
+
+    /// The renderer of its results, if it has one.
+    pub fn renderer(&self) -> Option<ToolRenderer> {
+        self.renderer
     }
 
     /// Runs that check.

@@ -104,7 +104,7 @@ fn agent(home: &Home, settings: &Settings) -> AgentOptions {
         agents: Some(home.config.join("agents")),
         agent_models: settings.agent.models.clone(),
         max_turns: settings.agent.max_turns,
-        token_budget: Some(u64::from(settings.agent.token_budget)),
+        token_budget: settings.agent.token_budget.map(u64::from),
         tool_timeout: settings.agent.tool_timeout,
         tools_limit: settings.agent.tools_limit as usize,
         preload: settings.agent.preload,

@@ -16,6 +16,9 @@ const ENDING: &str = ".md";
 /// Shorter names are not documents but test data, such as device names of Windows.
 const SHORTEST: usize = 4;
 
+/// Documents that the projects of users have, and that the program reads there.
+const OF_USERS: [&str; 2] = ["AGENTS", "CLAUDE"];
+
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let known: BTreeSet<&str> = tree.files.keys().map(|path| file_name(path)).collect();
     let shared = ["..", "shared", ""].join("/");
@@ -26,7 +29,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
                 let message = format!("refers to `{name}`, which is not in the repository");
                 problems.push(Problem::at(path, index + 1, message));
             };
-            for name in documents(line).filter(|name| !known.contains(name)) {
+            let is_elsewhere = |name: &&str| {
+                let stem = name.trim_end_matches(ENDING);
+                !known.contains(name) && !OF_USERS.contains(&stem)
+            };
+            for name in documents(line).filter(is_elsewhere) {
                 report(name);
             }
             if line.contains(&shared) {

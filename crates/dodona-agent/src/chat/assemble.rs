@@ -7,11 +7,13 @@ use std::sync::Arc;
 use dodona_llm::{BasisDigest, ModelOptions, ModelRequest, ToolOffer};
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::hooks::point::SystemPromptExtend;
-use dodona_plugin::{CallCtx, CallError, TrustedFolder};
+use dodona_plugin::{CallCtx, CallError, ErrorCode, TrustedFolder};
 use dodona_proto::hook::SystemPrompt;
 use dodona_proto::{
     ExchangeRange, HistorySnapshot, Message, PluginEffect, QuerySnapshot, TurnSnapshot,
 };
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,7 +30,7 @@ use crate::conversation::{
     ContextId, ExchangeOrigin, KeyDecision, Owner, Query, QueryId, RecordedQuery, RecordedTurn,
 };
 use crate::definition::Definition;
-use crate::prompt::{AgentVariable, Variables};
+use crate::prompt::{AgentVariable, InstructionsVariable, Variables};
 
 /// What is the same in every request of a query, byte for byte, so that providers can cache it.
 #[derive(Default)]
@@ -100,13 +102,15 @@ impl QueryRun<'_> {
             context: self.query.context(),
             query: Some(self.query.id()),
         };
-        let (system, effects) = system(agent, ctx, &self.role, hooks, asked, decisions).await?;
+        let now = Timestamp::now();
+        let (system, effects) =
+            system(agent, ctx, &self.role, hooks, asked, decisions, now).await?;
         self.apply_effects(effects).await?;
-        let found = self.query.take_found_tools();
-        self.choice = Choice::of(&self.toolbox, agent.options.tools_limit, &found);
+        self.choice = Choice::of(&self.toolbox, agent.options.tools_limit, &self.role);
         (self.choice).count(&self.toolbox, &self.model, &agent.tool_counts);
         self.basis = basis(self, system);
-        self.citations = Citations::of(&self.query.window().await?);
+        let sources = agent.conversations.sources(self.query.context()).await?;
+        self.citations = Citations::of(&self.query.window().await?, sources);
         Ok(())
     }
 
@@ -137,9 +141,47 @@ impl QueryRun<'_> {
         self.append_remembered(turn, &decisions).await
     }
 
+    /// How many tokens the messages of a request may have: the budget of the conversation, or what
+    /// the system prompt, the tools and the answer leave of the model's window.
+    pub(super) fn room(&self) -> u64 {
+        let budget = self.snapshot.token_budget;
+        match self.model.context_window() {
+            None => budget,
+            Some(window) => budget.min(history_room(window, self.basis.tokens)),
+        }
+    }
+
+    /// Makes a request fit into the model's window by shortening the conversation. What still does
+    /// not fit is an error for the user.
+    pub(super) async fn fit_window(
+        &mut self,
+        turn: u32,
+        mut request: ModelRequest,
+    ) -> Result<ModelRequest, QueryError> {
+        let Some(window) = self.model.context_window() else {
+            return Ok(request);
+        };
+        let room = u64::from(window).saturating_sub(answer_room(window));
+        if self.request_tokens() <= room {
+            return Ok(request);
+        }
+        self.shorten(turn, &mut request).await?;
+        let tokens = self.request_tokens();
+        match tokens <= room {
+            true => Ok(request),
+            false => Err(window_exceeded(self.model.name(), tokens, window).into()),
+        }
+    }
+
+    /// The tokens of the newest request.
+    fn request_tokens(&self) -> u64 {
+        self.basis.tokens + self.snapshot.tokens_used
+    }
+
     /// The request of a turn. The snapshot is exact from here on.
     pub(super) async fn assemble(&mut self, turn: u32) -> Result<ModelRequest, QueryError> {
-        let messages = self.query.window().await?;
+        let mut messages = self.query.window().await?;
+        self.toolbox.wrap_calls(&mut messages, &self.basis.tools);
         self.keep_snapshot(turn, &messages);
         Ok(ModelRequest {
             system: self.basis.system.clone(),
@@ -151,20 +193,39 @@ impl QueryRun<'_> {
 
     fn keep_snapshot(&mut self, turn: u32, messages: &[Message]) {
         let snapshot = &mut self.snapshot;
-        let sent = self.basis.tokens + snapshot.tokens_used;
-        // Where nobody said how large the window is, it is taken to hold what is ever sent.
-        let window = match self.model.context_window() {
-            Some(window) => u64::from(window),
-            None => self.basis.tokens + snapshot.token_budget,
-        };
         snapshot.turn.number = self.query.turns_before() + u64::from(turn);
         snapshot.turn.iteration_count = turn;
         snapshot.turn.token_usage = part(snapshot.tokens_used, snapshot.token_budget);
-        snapshot.turn.context_usage = part(sent, window);
+        // Without a known window there is no share of it.
+        snapshot.turn.context_usage = match self.model.context_window() {
+            Some(window) => part(self.basis.tokens + snapshot.tokens_used, u64::from(window)),
+            None => 0.0,
+        };
         snapshot.history.message_count = messages.len() as u64;
         snapshot.history.messages = Arc::new(Value::Array(history::messages(messages)));
         snapshot.exchanges = self.query.range();
     }
+}
+
+/// What an answer and the tokens that a provider adds to a request may take of a window.
+fn answer_room(window: u32) -> u64 {
+    u64::from(window / 8).min(4_096)
+}
+
+fn window_exceeded(model: &str, tokens: u64, window: u32) -> CallError {
+    let message = format!(
+        "the request has {tokens} tokens, and the context window of `{model}` has {window}, part of which the answer needs"
+    );
+    CallError::new(ErrorCode::TooLarge, message).hint(format!(
+        "ask a shorter question, start a new conversation, use a model with a larger window, or correct `models.{model}.context_window`"
+    ))
+}
+
+/// How many tokens of a window are left for messages.
+fn history_room(window: u32, basis: u64) -> u64 {
+    u64::from(window)
+        .saturating_sub(basis)
+        .saturating_sub(answer_room(window))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more")]
@@ -185,22 +246,11 @@ fn basis(work: &QueryRun<'_>, system: String) -> PromptPrefix {
     }
 }
 
-impl PromptPrefix {
-    /// Adds a tool at the end: what comes before it stays as providers know it.
-    pub(super) fn add(&mut self, tool: ToolOffer, tokens: u64) {
-        self.digest.add(&tool);
-        self.tools.push(tool);
-        self.tokens += tokens;
-    }
-}
-
 /// What surrounded the messages of a query, as it would be made now.
 pub(crate) struct Frame {
     pub(crate) system: String,
     toolbox: Toolbox,
-    limit: usize,
-    /// Tools that earlier queries have found.
-    found: Vec<String>,
+    pub(crate) tools: Vec<ToolOffer>,
 }
 
 impl Frame {
@@ -219,27 +269,31 @@ impl Frame {
         };
         let mut decisions = decisions(agent, ctx, &recorded.context).await?;
         decisions.retain(|decision| decision.created_at <= recorded.info.started_at);
-        let (system, _) = system(agent, ctx, role, &hooks, asked, decisions).await?;
+        let then = recorded.info.started_at;
+        let (system, _) = system(agent, ctx, role, &hooks, asked, decisions, then).await?;
         let toolbox = Toolbox::load(ctx, offers_tools, &hooks, role).await;
-        let before = Some(&recorded.info.id);
-        let conversations = &agent.conversations;
+        let choice = Choice::of(&toolbox, agent.options.tools_limit, role);
         Ok(Self {
             system,
+            tools: choice.offers(&toolbox),
             toolbox,
-            limit: agent.options.tools_limit,
-            found: conversations.found_tools(&recorded.context, before).await?,
         })
     }
 
-    /// The tools that a model is told of in a turn, with what the turns before it found.
-    pub(crate) fn tools(&self, turn: &RecordedTurn) -> Vec<ToolOffer> {
-        let mut choice = Choice::of(&self.toolbox, self.limit, &self.found);
-        choice.add(&self.toolbox, &turn.found_tools);
-        choice.offers(&self.toolbox)
+    /// The messages of a turn as they were sent, without what plugins changed.
+    pub(crate) fn messages(
+        &self,
+        turn: &RecordedTurn,
+        question: &str,
+        preloaded: Option<&str>,
+    ) -> Vec<Message> {
+        let mut messages = messages_then(turn, question, preloaded);
+        self.toolbox.wrap_calls(&mut messages, &self.tools);
+        messages
     }
 }
 
-/// The messages of a turn as they were, with what had been looked up for the question.
+/// The messages of a turn as they are stored, with what had been looked up for the question.
 pub(crate) fn messages_then(
     turn: &RecordedTurn,
     question: &str,
@@ -304,9 +358,10 @@ async fn system(
     hooks: &Hooks,
     asked: Asked<'_>,
     decisions: Vec<KeyDecision>,
+    at: Timestamp,
 ) -> Result<(String, Vec<PluginEffect>), CallError> {
     let decisions = decisions.into_iter().map(|decision| decision.text);
-    let variables = variables(agent, ctx, role, decisions.collect()).await;
+    let variables = variables(agent, ctx, role, decisions.collect(), at).await;
     let prompt = role.prompt(agent, ctx, &variables).await?;
     Ok(extended(ctx, hooks, Some(asked), prompt).await)
 }
@@ -342,8 +397,12 @@ async fn variables<'a>(
     ctx: &'a CallCtx,
     role: &'a Role,
     decisions: Vec<String>,
+    at: Timestamp,
 ) -> Variables<'a> {
     Variables {
+        date: at.to_zoned(TimeZone::system()).date().to_string(),
+        folders: top_level(ctx).await,
+        instructions: instructions(agent, ctx).await,
         agent: role.name(),
         project: project_name(ctx),
         decisions,
@@ -352,6 +411,68 @@ async fn variables<'a>(
             false => Vec::new(),
         },
     }
+}
+
+/// The instructions of the project, if somebody trusts it.
+async fn instructions(agent: &Agent, ctx: &CallCtx) -> Option<InstructionsVariable> {
+    let project = ctx.project.as_ref()?;
+    let found = agent.trust.instructions(&project.id).await?;
+    let mut text = found.text;
+    if found.bytes > text.len() as u64 + 1 {
+        let shown = text.len();
+        text.push_str(&format!(
+            "\n[{shown} of {} bytes of {}; read the rest with code_read]",
+            found.bytes, found.file
+        ));
+    }
+    Some(InstructionsVariable {
+        path: found.file,
+        text,
+    })
+}
+
+/// The most names of the top level that a prompt has.
+const MAX_NAMES: usize = 40;
+
+/// Folders that tools generate and that say nothing about a project.
+const GENERATED: [&str; 6] = [
+    "target",
+    "node_modules",
+    "dist",
+    "build",
+    "__pycache__",
+    "venv",
+];
+
+/// The names at the top level of the project, folders first. Hidden and generated ones are left
+/// out, and so are names that could be read as more than a name.
+async fn top_level(ctx: &CallCtx) -> Vec<String> {
+    let Some(root) = ctx.project.as_ref().map(|project| project.root.clone()) else {
+        return Vec::new();
+    };
+    let listing = tokio::task::spawn_blocking(move || names_in(&root));
+    listing.await.unwrap_or_default()
+}
+
+fn names_in(root: &Path) -> Vec<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let (mut folders, mut files) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_shown = name.len() <= 60
+            && !name.starts_with('.')
+            && !GENERATED.contains(&name.as_str())
+            && name.chars().all(is_plain);
+        match entry.file_type() {
+            Ok(kind) if is_shown && kind.is_dir() => folders.push(format!("{name}/")),
+            Ok(kind) if is_shown && kind.is_file() => files.push(name),
+            _ => {}
+        }
+    }
+    // A stable order: the same folder makes the same prompt.
+    folders.sort();
+    files.sort();
+    folders.into_iter().chain(files).take(MAX_NAMES).collect()
 }
 
 /// Whom the main agent can delegate to.
@@ -431,12 +552,21 @@ pub(crate) async fn show(
             };
             let decisions = decisions(agent, ctx, id).await?;
             (
-                system(agent, ctx, &role, &hooks, asked, decisions).await?,
+                system(
+                    agent,
+                    ctx,
+                    &role,
+                    &hooks,
+                    asked,
+                    decisions,
+                    Timestamp::now(),
+                )
+                .await?,
                 agent.conversations.window(&owner, id.as_str()).await?,
             )
         }
         None => {
-            let variables = variables(agent, ctx, &role, Vec::new()).await;
+            let variables = variables(agent, ctx, &role, Vec::new(), Timestamp::now()).await;
             let prompt = role.prompt(agent, ctx, &variables).await?;
             (extended(ctx, &hooks, None, prompt).await, Vec::new())
         }
@@ -451,8 +581,14 @@ pub(crate) async fn show(
             snapshot: Arc::new(snapshot_before(agent, ctx, known.as_ref())),
             question: &question,
             offers_tools: role.is_main() && !toolbox.is_empty(),
+            max_tokens: preload::MAX_TOKENS,
         };
-        let found = preloading.run(&mut Citations::of(&messages)).await;
+        let sources = match &known {
+            Some(id) => agent.conversations.sources(id).await?,
+            None => Vec::new(),
+        };
+        let mut citations = Citations::of(&messages, sources);
+        let found = preloading.run(&mut citations).await;
         let remembered = match &known {
             Some(id) => remembered_text(&decisions(agent, ctx, id).await?, &messages),
             None => None,
@@ -461,13 +597,10 @@ pub(crate) async fn show(
         let added = added.into_iter().flatten();
         messages.extend(added.map(|content| Message::User { content }));
     }
-    let found = match &known {
-        Some(id) => agent.conversations.found_tools(id, None).await?,
-        None => Vec::new(),
-    };
-    let mut choice = Choice::of(&toolbox, agent.options.tools_limit, &found);
+    let mut choice = Choice::of(&toolbox, agent.options.tools_limit, &role);
     choice.count(&toolbox, &model, &agent.tool_counts);
     let tools = choice.offers(&toolbox);
+    toolbox.wrap_calls(&mut messages, &tools);
     let counter = model.counter();
     let sum = |counts: &mut dyn Iterator<Item = usize>| counts.sum::<usize>() as u64;
     let tokens = PromptTokens {

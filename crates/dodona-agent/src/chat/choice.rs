@@ -1,41 +1,41 @@
-//! Which of its tools a model is told of.
+//! Which of its tools a model is offered.
 //!
-//! What a tool takes in a prompt is the same whether it is used or not. Above a limit a model is
-//! therefore told of a few, and of `tools.search`; what that finds is added at the end, so that what
-//! providers have cached of a prompt stays what it is. Tools that are not told of can be called all
-//! the same.
+//! A tool takes the same part of a prompt whether it is used or not. Above a limit a model is
+//! therefore offered a few, `tools_search` to find the others and `tools_call` to call them. The
+//! offered tools stay the same for the whole conversation, so that providers can cache them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dodona_llm::{Model, ToolOffer};
-use dodona_proto::{MethodDescriptor, ToolCall};
-use serde_json::Value;
+use dodona_proto::MethodDescriptor;
 
-use super::QueryRun;
-use super::ending::QueryError;
-use super::tools::{SEARCH, SEARCH_TOOL, Tool, Toolbox};
+use super::role::Role;
+use super::tools::{CALL_TOOL, SEARCH_TOOL, Tool, Toolbox};
 use crate::conversation::ToolsTold;
 
-/// What is told of in any case, where there is too much: whoever answers begins with these.
+/// What is offered in any case: the tools that most questions need.
 const CORE: &[&str] = &[
+    "agent_delegate",
+    "agent_remember",
+    "agent_result",
+    "agent_seek",
     "code_find_definition",
-    "code_log",
+    "code_grep",
     "code_read",
-    "code_search",
     "search_query",
-    "thread_seek",
+    "vault_list",
     "vault_read",
-    "vault_search",
+    "vault_write",
 ];
 
-/// Whose tools are about the conversation itself.
-const OWN: &str = "agent";
+/// The author of an agent has chosen its tools, so that up to this many are always offered.
+const DEFINED_LIMIT: usize = 20;
 
 /// How many counts are kept.
 const MOST_COUNTED: usize = 4_096;
 
-/// The tools that a model is told of, in the order in which it is.
+/// The tools that a model is offered, in order.
 #[derive(Default)]
 pub(super) struct Choice {
     /// Places in the toolbox.
@@ -47,44 +47,27 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// All of them, if there are no more than the limit; otherwise the core, and what was found
-    /// before, of which the latest count where that is too much as well.
-    pub(super) fn of(toolbox: &Toolbox, limit: usize, found: &[String]) -> Self {
+    /// All tools if there are no more than the limit, otherwise the core.
+    pub(super) fn of(toolbox: &Toolbox, limit: usize, role: &Role) -> Self {
+        let limit = match role.is_main() {
+            true => limit,
+            false => limit.max(DEFINED_LIMIT),
+        };
         let tools = toolbox.tools();
         let can_search = toolbox.method(SEARCH_TOOL).is_some();
-        let known = tools.len() - usize::from(can_search);
+        let known = tools.iter().filter(|tool| !finds_others(tool)).count();
         let is_partial = can_search && known > limit;
         let is_told = |tool: &Tool| match is_partial {
             true => is_core(tool),
-            false => tool.name != SEARCH_TOOL,
+            false => !finds_others(tool),
         };
-        let mut choice = Self {
+        Self {
             told: (0..tools.len())
                 .filter(|place| is_told(&tools[*place]))
                 .collect(),
             saved: 0,
             known,
-        };
-        if is_partial {
-            choice.add(toolbox, &found[found.len().saturating_sub(limit)..]);
         }
-        choice
-    }
-
-    /// Tells of further tools, after all others. Answers which of them are new.
-    pub(super) fn add(&mut self, toolbox: &Toolbox, names: &[String]) -> Vec<usize> {
-        let place = |name: &String| {
-            let mut tools = toolbox.tools().iter();
-            tools.position(|tool| tool.name == *name)
-        };
-        let mut new: Vec<usize> = Vec::new();
-        for place in names.iter().filter_map(place) {
-            if !self.told.contains(&place) {
-                self.told.push(place);
-                new.push(place);
-            }
-        }
-        new
     }
 
     /// What the model is told.
@@ -113,7 +96,7 @@ impl Choice {
         let tools = toolbox.tools();
         let untold = (0..tools.len()).filter(untold).map(|place| &tools[place]);
         self.saved = untold
-            .filter(|tool| tool.name != SEARCH_TOOL)
+            .filter(|tool| !finds_others(tool))
             .map(|tool| counts.of(tool, model))
             .sum();
     }
@@ -128,43 +111,14 @@ impl Choice {
     }
 }
 
-/// A plugin that describes a tool to this agent wants it to be told of.
+/// A plugin that describes a tool to this agent wants it to be offered.
 fn is_core(tool: &Tool) -> bool {
-    tool.name == SEARCH_TOOL
-        || tool.is_described()
-        || tool.method.name.plugin() == OWN
-        || CORE.contains(&tool.name.as_str())
+    finds_others(tool) || tool.is_described() || CORE.contains(&tool.name.as_str())
 }
 
-impl QueryRun<'_> {
-    /// The names of tools that a call has found; none if it was another call.
-    pub(super) fn found_by(&self, call: &ToolCall, result: &Value) -> Vec<String> {
-        let method = self.toolbox.method(&call.name);
-        if method.is_none_or(|method| method.name.as_str() != SEARCH) {
-            return Vec::new();
-        }
-        let tools = result["tools"].as_array().into_iter().flatten();
-        let names = tools.filter_map(|tool| tool["name"].as_str());
-        names.map(str::to_owned).collect()
-    }
-
-    /// From the next request on the model is told of these too.
-    pub(super) async fn tell_of(&mut self, turn: u32, names: &[String]) -> Result<(), QueryError> {
-        let toolbox = Arc::clone(&self.toolbox);
-        let new = self.choice.add(&toolbox, names);
-        if new.is_empty() {
-            return Ok(());
-        }
-        let new = new.into_iter().map(|place| &toolbox.tools()[place]);
-        let new: Vec<&Tool> = new.collect();
-        for tool in &new {
-            let tokens = self.agent.tool_counts.of(tool, &self.model);
-            self.choice.saved = self.choice.saved.saturating_sub(tokens);
-            self.basis.add(tool.offer(), tokens);
-        }
-        let names = new.iter().map(|tool| tool.name.clone()).collect();
-        Ok(self.query.found_tools(turn, names).await?)
-    }
+/// Whether a tool is there for tools that are not offered.
+fn finds_others(tool: &Tool) -> bool {
+    [SEARCH_TOOL, CALL_TOOL].contains(&tool.name.as_str())
 }
 
 /// How many tokens tools take. To count takes longer than everything else that is done with a tool

@@ -1,5 +1,6 @@
 //! Citations: numbered as they come, checked before they are shown.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use dodona_plugin::{CallCtx, CallError};
@@ -8,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::preload::PASSAGES;
+use crate::conversation::{NumberedSource, hash_of};
 
 /// The highest number that a citation can have: four digits.
 const MOST: usize = 9_999;
@@ -18,6 +20,10 @@ pub(super) struct Citations {
     /// Numbered from 1, as the model knows them. A number may be missing: what it stood for has
     /// left the window.
     brought: Vec<Option<Source>>,
+    /// The numbers of sources that the model has not been shown: their part of a result was cut.
+    hidden: BTreeSet<usize>,
+    /// Sources that are not stored yet.
+    unstored: Vec<NumberedSource>,
     /// The number that the model used, and the one that the reader sees, if it holds.
     seen: Vec<(usize, Option<usize>)>,
     /// Numbered from 1, as the reader sees them.
@@ -36,10 +42,14 @@ struct Place {
 }
 
 impl Citations {
-    /// What the tools of earlier queries have brought, by the numbers that the model saw then.
-    /// New ones come after.
-    pub(super) fn of(window: &[Message]) -> Self {
+    /// The sources of earlier queries, by the numbers that the model saw then. New ones come after.
+    /// Results that are JSON have them in the text: those of a model that quotes, and of earlier
+    /// versions.
+    pub(super) fn of(window: &[Message], stored: Vec<NumberedSource>) -> Self {
         let mut citations = Self::default();
+        for NumberedSource { number, source } in stored {
+            citations.insert(number as usize, source);
+        }
         for message in window {
             match message {
                 Message::Tool { content, .. } => {
@@ -75,10 +85,8 @@ impl Citations {
             Value::Object(fields) => {
                 let number = fields.get("cite").and_then(Value::as_u64);
                 let number = number.and_then(|number| usize::try_from(number).ok());
-                if let (Some(number @ 1..=MOST), Some(source)) = (number, source_of(fields)) {
-                    let length = self.brought.len().max(number);
-                    self.brought.resize(length, None);
-                    self.brought[number - 1] = Some(source);
+                if let (Some(number), Some(source)) = (number, source_of(fields)) {
+                    self.insert(number, source);
                 }
                 fields.values().for_each(|value| self.recall(value));
             }
@@ -86,8 +94,34 @@ impl Citations {
         }
     }
 
+    fn insert(&mut self, number: usize, source: Source) {
+        if (1..=MOST).contains(&number) {
+            let length = self.brought.len().max(number);
+            self.brought.resize(length, None);
+            self.brought[number - 1] = Some(source);
+        }
+    }
+
+    /// Takes the sources that are not stored yet.
+    pub(super) fn take_unstored(&mut self) -> Vec<NumberedSource> {
+        std::mem::take(&mut self.unstored)
+    }
+
+    /// Hides the sources of a result that was cut before their part. What was not shown cannot be
+    /// cited.
+    pub(super) fn hide(&mut self, cut_off: &str) {
+        let numbers = 1..=self.brought.len();
+        self.hidden
+            .extend(numbers.filter(|number| has_mark(cut_off, *number)));
+    }
+
+    /// Makes the sources in a text citable: the model reads it now.
+    pub(super) fn reveal(&mut self, shown: &str) {
+        self.hidden.retain(|number| !has_mark(shown, *number));
+    }
+
     /// Gives every source in a tool's result a number, and writes it beside the source, where
-    /// the model sees it.
+    /// the model sees it. A source without text gets none.
     pub(super) fn number(&mut self, value: &mut Value) {
         match value {
             Value::Array(values) => values.iter_mut().for_each(|value| self.number(value)),
@@ -103,10 +137,15 @@ impl Citations {
 
     fn add(&mut self, source: Source) -> usize {
         let same = |known: &Option<Source>| known.as_ref() == Some(&source);
-        1 + self.brought.iter().position(same).unwrap_or_else(|| {
-            self.brought.push(Some(source));
-            self.brought.len() - 1
-        })
+        if let Some(known) = self.brought.iter().position(same) {
+            return known + 1;
+        }
+        self.brought.push(Some(source.clone()));
+        let number = self.brought.len();
+        if let (1..=MOST, Ok(number)) = (number, u32::try_from(number)) {
+            self.unstored.push(NumberedSource { number, source });
+        }
+        number
     }
 
     /// What the answer cites, in the order it does.
@@ -159,6 +198,7 @@ impl Citations {
         }
         let source = number
             .checked_sub(1)
+            .filter(|_| !self.hidden.contains(&number))
             .and_then(|index| self.brought.get(index)?.as_ref());
         let shown = match source {
             Some(source) if holds(ctx, source).await? => {
@@ -172,9 +212,19 @@ impl Citations {
     }
 }
 
+/// The source of an object that has one. An empty text supports no statement, so it has no source.
 fn source_of(fields: &Map<String, Value>) -> Option<Source> {
-    let source = fields.get("source")?;
-    serde_json::from_value(source.clone()).ok()
+    let source: Source = serde_json::from_value(fields.get("source")?.clone()).ok()?;
+    let text = fields.get("text").and_then(Value::as_str);
+    let is_empty = text.is_some_and(|text| text.trim().is_empty()) || source.hash == hash_of("");
+    (!is_empty).then_some(source)
+}
+
+/// Whether a line of a text begins with the mark of a source.
+fn has_mark(text: &str, number: usize) -> bool {
+    let mark = format!("[{number}] ");
+    text.match_indices(&mark)
+        .any(|(at, _)| at == 0 || text[..at].ends_with(['\n', '-', ' ']))
 }
 
 /// How many paragraphs without a citation are told.
@@ -269,12 +319,13 @@ fn unfinished(text: &str) -> usize {
 async fn holds(ctx: &CallCtx, source: &Source) -> Result<bool, CallError> {
     #[derive(Deserialize)]
     struct Resolved {
+        text: String,
         stale: bool,
     }
-    let Resolved { stale } = ctx
+    let Resolved { text, stale } = ctx
         .call("search.resolve", json!({ "source": source }))
         .await?;
-    Ok(!stale)
+    Ok(!stale && !text.trim().is_empty())
 }
 
 /// The text before the next `[n]`, the number, and the text after it.
@@ -350,10 +401,11 @@ mod tests {
         let passage = |line, cite| json!({ "cite": cite, "source": { "kind": "code", "path": "a.rs", "line_start": line, "line_end": 9, "hash": "", "title": null } });
         let content = json!({ "passages": [passage(1, 1), passage(5, 3)] }).to_string();
         let tool_call_id = "x".to_owned();
-        let mut citations = Citations::of(&[Message::Tool {
+        let window = [Message::Tool {
             tool_call_id,
             content,
-        }]);
+        }];
+        let mut citations = Citations::of(&window, Vec::new());
         let mut value = json!([passage(7, 0), passage(5, 0)]);
         citations.number(&mut value);
         assert_eq!(

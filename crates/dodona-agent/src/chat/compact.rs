@@ -185,7 +185,7 @@ impl Compactor<'_> {
 impl QueryRun<'_> {
     /// Whether the conversation must become shorter before the model is asked.
     pub(super) fn is_compaction_due(&self) -> bool {
-        let (used, budget) = (self.snapshot.tokens_used, self.snapshot.token_budget);
+        let (used, budget) = (self.snapshot.tokens_used, self.room());
         // One that quotes has no use for what was said before, and all for what tools will find.
         let due_at = match self.model.quotes() && !self.ran_tools {
             true => DUE_AT / 2,

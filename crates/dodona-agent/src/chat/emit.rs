@@ -34,6 +34,17 @@ pub(super) async fn tool_call(
     data(ctx, "ToolCall", shown).await
 }
 
+/// A part of the arguments of a call that the model is writing, as JSON text.
+pub(super) async fn tool_call_delta(
+    ctx: &CallCtx,
+    id: &str,
+    name: &str,
+    arguments: &str,
+) -> Result<(), CallError> {
+    let shown = json!({ "id": id, "name": name, "arguments": arguments });
+    data(ctx, "ToolCallDelta", shown).await
+}
+
 pub(super) async fn tool_result(
     ctx: &CallCtx,
     call: &ToolCall,

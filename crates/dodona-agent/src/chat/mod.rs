@@ -3,6 +3,7 @@
 //! A query waits for the queries before it in its conversation. Then [`QueryRun::run_turns`] runs
 //! turns: assemble the request, call the model, account for it, run its tools, until it answers.
 
+mod arguments;
 mod assemble;
 mod choice;
 mod cite;
@@ -14,11 +15,14 @@ mod fire;
 mod history;
 mod inherited;
 mod preload;
+mod present;
+mod question;
 mod queue;
 mod repeats;
 mod report;
 mod role;
 mod run;
+mod schema;
 mod summarize;
 mod tools;
 mod turn;
@@ -37,10 +41,12 @@ use tokio::sync::watch;
 
 use crate::agent::Agent;
 use crate::conversation::{Counter, DEFAULT_AGENT, ExchangeOrigin, NewQuery, Owner, Query};
+use arguments::ArgumentStream;
 use assemble::PromptPrefix;
 use choice::Choice;
 use cite::Citations;
 use ending::QueryError;
+use question::FittedQuestion;
 use repeats::Repeats;
 use turn::{ModelOutput, TurnUsage};
 
@@ -49,6 +55,7 @@ pub(crate) use assemble::{
 };
 pub(crate) use choice::ToolCounts;
 pub(crate) use compact::{Compactor, Shortened};
+pub(crate) use cut::line_end;
 pub(crate) use history::messages as last_messages;
 pub(crate) use inherited::InheritedByCall;
 pub(crate) use queue::Queue;
@@ -118,7 +125,7 @@ pub(crate) async fn answer_as(
     agent: &Agent,
     ctx: &CallCtx,
     tool_ctx: &CallCtx,
-    p: ChatParams,
+    mut p: ChatParams,
     role: Role,
 ) -> Result<AgentResponse, CallError> {
     let owner = Owner::of(ctx)?;
@@ -139,9 +146,24 @@ pub(crate) async fn answer_as(
         .queue_key(&owner, p.context_id.as_deref(), role.name())
         .await?;
     let _place = agent.queue.enter(ctx, key).await?;
-    let question = p.message.clone();
+    let asked = (&model, &role);
+    let context = p.context_id.as_deref();
+    let FittedQuestion { text, cut } = question::fit(
+        agent,
+        &owner,
+        asked,
+        context,
+        std::mem::take(&mut p.message),
+    )
+    .await?;
+    p.message.clone_from(&text);
+    let question = text;
     let query = begin(agent, ctx, &owner, (&model, &toolbox, &role), p).await?;
     query.runs_in(&ctx.call_id);
+    if let Some(cut) = cut {
+        query.keep_text(&cut.handle, "question", cut.whole).await?;
+        emit::notification(ctx, &cut.notice).await?;
+    }
     let tools = (model, toolbox, hooks);
     let mut work = QueryRun::new(agent, (ctx, tool_ctx), role, tools, query, question);
     let mut tools_running = work.tools_running.subscribe();
@@ -177,7 +199,7 @@ async fn begin(
         model: model.name().to_owned(),
         counter: counter(model),
         tools: toolbox.names(),
-        token_budget: role.token_budget(agent),
+        token_budget: role.token_budget(agent, model),
         call: Some(ctx.call_id),
     };
     Ok(agent.conversations.begin_ahead(owner, new).await?)
@@ -234,6 +256,8 @@ struct QueryRun<'c> {
     /// Hold back ends of text and reasoning that could be the start of a secret.
     text_redactor: StreamRedactor,
     reasoning_redactor: StreamRedactor,
+    /// The arguments of tool calls that the model is writing.
+    arguments: ArgumentStream,
 }
 
 impl<'c> QueryRun<'c> {
@@ -275,6 +299,7 @@ impl<'c> QueryRun<'c> {
             partial: String::new(),
             text_redactor: StreamRedactor::new(agent.redactor.clone()),
             reasoning_redactor: StreamRedactor::new(agent.redactor.clone()),
+            arguments: ArgumentStream::new(agent.redactor.clone()),
         }
     }
 
@@ -291,6 +316,7 @@ impl<'c> QueryRun<'c> {
             let input = self.apply_request_hooks(input).await?;
             let input = self.compact_if_due(turn, input).await?;
             let input = self.deliver_notices(turn, input).await?;
+            let input = self.fit_window(turn, input).await?;
             let output = self.call_model(turn, input).await?;
             let output = self.apply_response_hooks(output).await?;
             self.account(turn, &output)?;

@@ -1,17 +1,16 @@
 //! What a model is shown with a question before it asks for anything.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use dodona_llm::Model;
 use dodona_plugin::hooks::{Hooks, point};
-use dodona_plugin::{CallCtx, Params, ToolRequest};
+use dodona_plugin::{CallCtx, Params, ToolRequest, tool_text};
 use dodona_proto::hook::{Passage, Preload, PreloadRequest, Preloaded};
 use dodona_proto::{
     Message, MethodName, Mutation, Notification, PluginEffect, PluginName, QuerySnapshot,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::QueryRun;
 use super::cite::Citations;
@@ -27,11 +26,14 @@ const LOOK_UPS: [&str; 2] = ["agent.seek", "search.query"];
 pub(super) const PASSAGES: &str =
     "Passages of the project, and of what was said before, that may help:";
 
+/// The most bytes of a question that are searched for.
+const MAX_QUERY: usize = 4_000;
+
 /// The most passages that are shown.
 const MOST: usize = 20;
 
 /// The most tokens that they may take.
-const MOST_TOKENS: usize = 2_000;
+pub(super) const MAX_TOKENS: usize = 2_000;
 
 /// What methods answer with that look passages up.
 #[derive(Deserialize)]
@@ -51,6 +53,8 @@ pub(super) struct Preloading<'a> {
     pub(super) question: &'a str,
     /// Whether the model is offered tools: who wants it to have none wants no passages either.
     pub(super) offers_tools: bool,
+    /// The most tokens that the passages may take.
+    pub(super) max_tokens: usize,
 }
 
 /// What came of it.
@@ -100,7 +104,8 @@ impl Preloading<'_> {
         let methods = LOOK_UPS
             .iter()
             .filter_map(|name| MethodName::new(name).ok());
-        let params = json!({ "query": self.question, "limit": limit });
+        let query = &self.question[..self.question.floor_char_boundary(MAX_QUERY)];
+        let params = json!({ "query": query, "limit": limit });
         let request = |method| PreloadRequest {
             method,
             params: params.clone(),
@@ -159,9 +164,18 @@ impl Preloading<'_> {
         for passage in passages.into_iter().take(MOST) {
             let mut shown = json!({ "source": passage.source, "text": passage.text });
             citations.number(&mut shown);
-            let line = one(&shown);
+            let line = match shown["source"].is_null() {
+                // A plugin may add a text that stands nowhere.
+                true => shown["text"].as_str().map(str::to_owned),
+                // A source without a number has no text.
+                false => tool_text::passage(&shown).filter(|_| shown["cite"].is_number()),
+            };
+            let Some(line) = line else {
+                continue;
+            };
+            let line = format!("\n\n{}", line.trim_end());
             tokens += counter.count(&line);
-            if tokens > MOST_TOKENS {
+            if tokens > self.max_tokens {
                 break;
             }
             any = true;
@@ -182,8 +196,10 @@ impl QueryRun<'_> {
             snapshot: self.now(),
             question: &self.question,
             offers_tools: self.role.is_main() && !self.toolbox.is_empty(),
+            max_tokens: self.preload_room(),
         };
         let found = preloading.run(&mut self.citations).await;
+        self.query.note_sources(self.citations.take_unstored());
         self.notify(found.notifications).await?;
         self.apply_effects(found.effects).await?;
         let Some(text) = found.text else {
@@ -203,6 +219,17 @@ impl QueryRun<'_> {
     }
 }
 
+impl QueryRun<'_> {
+    /// How many tokens passages may take: at most a quarter of what the conversation leaves of the
+    /// room, so that tools can still bring something.
+    fn preload_room(&self) -> usize {
+        let left = self.room().saturating_sub(self.snapshot.tokens_used);
+        usize::try_from(left / 4)
+            .unwrap_or(usize::MAX)
+            .min(MAX_TOKENS)
+    }
+}
+
 /// Adds the passages of a query that was recorded by a version before 0.2, in which they were part
 /// of the question and of no stored message.
 pub(super) fn add(messages: &mut [Message], asked: &str, preloaded: Option<&str>) {
@@ -217,25 +244,4 @@ pub(super) fn add(messages: &mut [Message], asked: &str, preloaded: Option<&str>
         question.push_str("\n\n");
         question.push_str(preloaded);
     }
-}
-
-fn one(passage: &Value) -> String {
-    let mut line = String::from("\n\n");
-    if let Some(cite) = passage["cite"].as_u64() {
-        let _ = write!(line, "[{cite}] ");
-    }
-    let source = &passage["source"];
-    let text = |field: &str| source[field].as_str();
-    // The place of something in a conversation says nothing to anybody; its title does.
-    match (text("kind"), text("title"), text("path")) {
-        (Some("context"), Some(title), _) => {
-            let _ = writeln!(line, "conversation {title}");
-        }
-        (_, _, Some(path)) => {
-            let _ = writeln!(line, "{path}");
-        }
-        _ => {}
-    }
-    line.push_str(passage["text"].as_str().unwrap_or_default());
-    line
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dodona_llm::Model;
 use dodona_plugin::{CallCtx, CallError, TrustedFolder};
 
 use super::inherited::InheritedByCall;
 use crate::agent::Agent;
-use crate::conversation::DEFAULT_AGENT;
+use crate::conversation::{DEFAULT_AGENT, TOKEN_BUDGETS};
 use crate::definition::{Definition, in_scope};
 use crate::prompt::{ORACLE, Variables};
 
@@ -78,10 +79,14 @@ impl Role {
         self.definition.as_ref()?.model.as_deref()
     }
 
-    /// The token budget of a new conversation.
-    pub(crate) fn token_budget(&self, agent: &Agent) -> Option<u64> {
+    /// The token budget of a new conversation: that of the definition or the settings, else half of
+    /// the model's window. The other half is for the system prompt, the tools and the answer.
+    pub(crate) fn token_budget(&self, agent: &Agent, model: &Arc<dyn Model>) -> Option<u64> {
         let own = self.definition.as_ref().and_then(|own| own.token_budget);
-        own.or(agent.options.token_budget)
+        let window = model.context_window().map(u64::from);
+        let half =
+            window.map(|tokens| (tokens / 2).clamp(*TOKEN_BUDGETS.start(), *TOKEN_BUDGETS.end()));
+        own.or(agent.options.token_budget).or(half)
     }
 
     /// Whether it may use a tool with this scope.

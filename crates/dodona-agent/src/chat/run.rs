@@ -9,25 +9,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dodona_plugin::hooks::Hooks;
-use dodona_plugin::{CallCtx, CallError, ErrorCode, Params, ToolReply, ToolRequest, ToolStart};
+use dodona_plugin::{
+    CallCtx, CallError, ErrorCode, Params, ToolRenderer, ToolReply, ToolRequest, ToolStart,
+};
 use dodona_proto::{
     MethodDescriptor, Mutation, Notification, PluginName, PluginPath, QuerySnapshot, ToolCall,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 use super::ending::QueryError;
 use super::fire::TurnEnd;
+use super::present::Presented;
 use super::report::Unreported;
 use super::tools::Toolbox;
 use super::turn::ModelOutput;
-use super::{QueryRun, cut, emit, history};
+use super::{QueryRun, emit, history};
 use crate::agent::Agent;
 use crate::conversation::{Ending, NewMessage, ToolOutcome};
-
-/// What a part of a file takes in JSON beside its text: its source, and how to read on.
-const AROUND_TEXT: usize = 500;
 
 /// What the tools of one turn are called with.
 pub(super) struct Bench<'a> {
@@ -64,6 +64,7 @@ impl Bench<'_> {
 /// The end of a call.
 struct Ended {
     outcome: Result<Value, CallError>,
+    renderer: Option<ToolRenderer>,
     ending: Ending,
     /// Whether the method ran. False where a gate denied or answered the call.
     has_run: bool,
@@ -188,6 +189,7 @@ impl QueryRun<'_> {
     ) -> Result<(), QueryError> {
         let Ended {
             outcome,
+            renderer,
             ending,
             has_run,
             duration,
@@ -195,21 +197,19 @@ impl QueryRun<'_> {
         } = ended;
         self.repeats.ended(call, outcome.as_ref().err());
         let error = outcome.as_ref().err().map(|error| error.message.clone());
-        let mut result = outcome.unwrap_or_else(|error| failure(&error));
-        // Before sources are numbered: a citation covers the lines that the model has read.
-        self.fit_lines(call, &mut result, waiting);
-        self.citations.number(&mut result);
-        if ending == Ending::Cancelled
-            && let Ok(text) = serde_json::from_str(&ending.result_text(has_run))
-        {
-            result = text;
-        }
+        let outcome = match ending {
+            Ending::Cancelled => Err(cancelled(has_run)),
+            _ => outcome,
+        };
         let notice = self.repeats.seen(turn, call);
-        if let Some(notice) = &notice {
-            result = json!({ "notice": notice, "result": result });
-        }
-        let found = self.found_by(call, &result);
-        let told = self.fit(call, result, waiting).await?;
+        let presented = Presented {
+            call,
+            outcome,
+            renderer,
+            notice: notice.clone(),
+            waiting,
+        };
+        let told = self.present(presented).await?;
         history::record(&mut self.snapshot.history, call, ending, &told);
         let outcome = ToolOutcome {
             ending,
@@ -227,66 +227,8 @@ impl QueryRun<'_> {
         }
         self.notify(notifications).await?;
         emit::tool_result(self.ctx, call, error.as_deref(), ending, duration).await?;
-        self.tell_of(turn, &found).await
+        Ok(())
     }
-
-    /// Shortens a part of a file to whole lines, where the tool can read on from a line.
-    fn fit_lines(&self, call: &ToolCall, result: &mut Value, waiting: usize) {
-        let method = self.toolbox.method(&call.name);
-        if !method.is_some_and(|method| takes(method, "from")) {
-            return;
-        }
-        let counter = self.model.counter();
-        let room = self.room(waiting);
-        // The tokens of the lines that are kept are known only afterwards.
-        for eighths in (1..=8).rev() {
-            let whole = result.to_string();
-            let tokens = counter.count(&whole) as u64;
-            if tokens <= room {
-                return;
-            }
-            let bytes = whole.len() as u64 * room / tokens.max(1) * eighths / 8;
-            let text = usize::try_from(bytes).unwrap_or(usize::MAX);
-            if !cut::to_lines(result, text.saturating_sub(AROUND_TEXT)) {
-                return;
-            }
-        }
-    }
-
-    /// How many tokens a result may take when `waiting` of them, itself included, share the room.
-    fn room(&self, waiting: usize) -> u64 {
-        let snapshot = &self.snapshot;
-        cut::room(snapshot.tokens_used, snapshot.token_budget, waiting)
-    }
-
-    /// A result as the model sees it: whole, or cut, with a handle to read the rest.
-    async fn fit(
-        &self,
-        call: &ToolCall,
-        result: Value,
-        waiting: usize,
-    ) -> Result<String, QueryError> {
-        let counter = self.model.counter();
-        let whole = result.to_string();
-        let room = self.room(waiting);
-        let tokens = counter.count(&whole) as u64;
-        if tokens <= room {
-            return Ok(whole);
-        }
-        let bytes = whole.len() as u64 * room / tokens.max(1);
-        let handle = self.query.keep_result(&call.id, whole).await?;
-        Ok(cut::to_size(
-            result,
-            usize::try_from(bytes).unwrap_or(usize::MAX),
-            &handle,
-        ))
-    }
-}
-
-/// Whether a method has this parameter.
-fn takes(method: &MethodDescriptor, parameter: &str) -> bool {
-    let properties = method.params.get("properties");
-    properties.is_some_and(|known| known.get(parameter).is_some())
 }
 
 /// A tool call that is about to run.
@@ -331,6 +273,7 @@ impl ToolRun<'_> {
             duration,
             mut notifications,
             is_reported,
+            renderer,
         } = reply;
         if let (Err(error), false) = (&outcome, is_reported) {
             let unreported = Unreported {
@@ -344,11 +287,21 @@ impl ToolRun<'_> {
         Ended {
             ending: ending(&outcome),
             outcome,
+            renderer,
             has_run,
             notifications,
             duration,
         }
     }
+}
+
+/// What the model is shown of a cancelled call: whether it may have taken effect.
+fn cancelled(has_run: bool) -> CallError {
+    let message = match has_run {
+        true => "the call was cancelled while it ran; it may have taken effect",
+        false => "the call was cancelled before it started; it had no effect",
+    };
+    CallError::new(ErrorCode::Cancelled, message)
 }
 
 /// The reply to a call that the hub has not seen.
@@ -359,6 +312,7 @@ fn refused(error: CallError) -> ToolReply {
         duration: Duration::ZERO,
         notifications: Vec::new(),
         is_reported: false,
+        renderer: None,
     }
 }
 
@@ -387,8 +341,4 @@ fn not_an_object(arguments: &Value) -> CallError {
         ErrorCode::InvalidParams,
         format!("the arguments cannot be used: {why}"),
     )
-}
-
-fn failure(error: &CallError) -> Value {
-    json!({ "error": error.message, "code": error.code, "hint": error.hint_text() })
 }

@@ -8,9 +8,11 @@ use dodona_plugin::hooks::Hooks;
 use dodona_plugin::hooks::point::ToolRegistryBuild;
 use dodona_plugin::{CallCtx, CallError, ErrorCode};
 use dodona_proto::hook::{ToolAddition, ToolTable};
-use dodona_proto::{MethodDescriptor, PluginEffect};
+use dodona_proto::{Message, MethodDescriptor, PluginEffect, ToolCall};
+use serde_json::{Map, Value, json};
 
 use super::role::Role;
+use super::schema;
 
 /// What finds tools that are not offered.
 pub(super) const SEARCH: &str = "tools.search";
@@ -18,10 +20,19 @@ pub(super) const SEARCH: &str = "tools.search";
 /// The same on the model's side.
 pub(super) const SEARCH_TOOL: &str = "tools_search";
 
-/// Methods that every agent may use, with their names as tools: finding its tools, and reading the
-/// rest of a result that was cut.
-const FOR_EVERY_AGENT: [(&str, &str); 2] =
-    [(SEARCH, SEARCH_TOOL), ("agent.result", "agent_result")];
+/// What calls a tool that is not offered, on the model's side.
+pub(super) const CALL_TOOL: &str = "tools_call";
+
+/// Methods that every agent may use, with their names as tools: finding and calling its tools, and
+/// reading the rest of a result that was cut.
+const FOR_EVERY_AGENT: [(&str, &str); 3] = [
+    (SEARCH, SEARCH_TOOL),
+    ("tools.call", CALL_TOOL),
+    ("agent.result", "agent_result"),
+];
+
+/// The plugin for trying things out. Its methods are of no use to a model.
+const NOT_OFFERED: &str = "echo";
 
 /// How many names are told to a model that asked for a tool there is not.
 const NEAREST: usize = 3;
@@ -63,6 +74,7 @@ impl Toolbox {
         let known = ctx.methods();
         let is_offered = |method: &Arc<MethodDescriptor>| {
             let tool = method.tool.as_ref();
+            let tool = tool.filter(|_| method.name.plugin() != NOT_OFFERED);
             tool.is_some_and(|tool| role.may_use(&tool_name(method), &tool.agents))
         };
         let mut tools: Vec<Tool> = known
@@ -136,6 +148,45 @@ impl Toolbox {
         found.map(|known| known.method.as_ref())
     }
 
+    /// The tool call that a call of `tools_call` stands for. The rest of the loop, the record, the
+    /// gates and the readers see the tool itself.
+    pub(super) fn unwrap_call(&self, call: ToolCall) -> ToolCall {
+        let (true, Some(name)) = (call.name == CALL_TOOL, call.arguments["name"].as_str()) else {
+            return call;
+        };
+        let arguments = match &call.arguments["arguments"] {
+            Value::Null => Value::Object(Map::new()),
+            // Models are known to write JSON into a string.
+            Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+            other => other.clone(),
+        };
+        ToolCall {
+            name: name.replace('.', "_"),
+            arguments,
+            id: call.id,
+        }
+    }
+
+    /// Messages as the model wrote them: calls of tools that are not offered become calls of
+    /// `tools_call`.
+    pub(super) fn wrap_calls(&self, messages: &mut [Message], offered: &[ToolOffer]) {
+        let is_offered = |name: &str| offered.iter().any(|tool| tool.name == name);
+        if !is_offered(CALL_TOOL) {
+            return;
+        }
+        for message in messages {
+            let Message::Assistant { tool_calls, .. } = message else {
+                continue;
+            };
+            for call in tool_calls {
+                if !is_offered(&call.name) && self.method(&call.name).is_some() {
+                    call.arguments = json!({ "name": call.name, "arguments": call.arguments });
+                    CALL_TOOL.clone_into(&mut call.name);
+                }
+            }
+        }
+    }
+
     /// What a model is told that asked for a tool there is not, or that is not for it.
     pub(super) fn unknown(&self, tool: &str) -> CallError {
         if self.withheld.contains(tool) {
@@ -172,7 +223,7 @@ impl Tool {
         ToolOffer {
             name: self.name.clone(),
             description: self.description().to_owned(),
-            parameters: self.method.params.clone(),
+            parameters: schema::for_model(&self.method.params),
         }
     }
 

@@ -160,6 +160,7 @@ impl QueryRun<'_> {
                 Err(error) => Err(QueryError::model(self.model.name(), &error)),
             };
             if let Err(error) = received {
+                self.arguments.finish(self.ctx).await?;
                 self.show_held().await?;
                 return Err(error);
             }
@@ -190,7 +191,16 @@ impl QueryRun<'_> {
                     emit::reasoning(self.ctx, &shown).await?;
                 }
             }
-            ModelEvent::ToolCall(call) => self.output.calls.push(call),
+            ModelEvent::ToolCall(call) => {
+                self.arguments.finish(self.ctx).await?;
+                self.output.calls.push(self.toolbox.unwrap_call(call));
+            }
+            ModelEvent::ToolArguments { id, name, text } => {
+                // A hook that may change the calls comes before readers see them.
+                if !self.holds_text() {
+                    self.arguments.push(self.ctx, id, name, &text).await?;
+                }
+            }
             ModelEvent::Opaque(opaque) => self.output.opaque = Some(opaque),
             ModelEvent::Usage(usage) => self.output.usage = Some(usage),
             ModelEvent::Retrying {

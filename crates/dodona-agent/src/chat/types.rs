@@ -12,8 +12,8 @@ pub(crate) struct ChatParams {
     /// another one is an error.
     #[schemars(length(min = 1, max = 50))]
     pub(crate) agent_id: Option<String>,
-    /// The question.
-    #[schemars(length(min = 1, max = 65536))]
+    /// The question. What the conversation has no room for is cut; the model can read it in parts.
+    #[schemars(length(min = 1, max = 4194304))]
     pub(crate) message: String,
     /// The conversation, by id or name. Default: the agent's default conversation, which the first
     /// question creates.

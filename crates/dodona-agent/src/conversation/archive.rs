@@ -19,6 +19,7 @@ use super::lifecycle::find;
 use super::query::{INFO, QueryInfo};
 use super::rows::{self, Owner};
 use super::shown;
+use super::sources::{self, NumberedSource};
 use super::summary::{LONGEST_PIN, SummaryLine};
 
 /// What the document says it is.
@@ -35,6 +36,9 @@ const MOST_BYTES: usize = 32 << 20;
 
 /// The most lines a summary may have.
 const MOST_LINES: usize = 10_000;
+
+/// The highest number that a citation can have.
+const MOST_SOURCES: usize = 9_999;
 
 /// A conversation with all that was ever said in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +70,9 @@ pub struct Archive {
     /// The last exchange that it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarized_to: Option<ExchangeId>,
+    /// What models were shown, by the numbers under which they cite it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<NumberedSource>,
 }
 
 /// An exchange, with what belongs to it beside the data model.
@@ -130,6 +137,7 @@ pub(super) fn read(tx: &Tx<'_>, id: &ContextId) -> Result<Archive, ConversationE
         decisions: decision::of(tx, id)?,
         summary: compact::lines(tx, id)?,
         summarized_to: summarized_to(tx, id)?,
+        sources: sources::read(tx, id)?,
     })
 }
 
@@ -166,6 +174,7 @@ impl Archive {
             decisions: Vec::new(),
             summary: Vec::new(),
             summarized_to: None,
+            sources: Vec::new(),
         }
     }
 
@@ -202,6 +211,14 @@ impl Archive {
             "exchanges",
             format!("there may be at most {MOST_EXCHANGES}"),
         );
+        if self.sources.len() > MOST_SOURCES {
+            let rule = format!("there may be at most {MOST_SOURCES}");
+            return Err(Invalid::new("sources", rule));
+        }
+        if let Some(wrong) = self.sources.iter().find(|entry| entry.number == 0) {
+            let rule = format!("`{}` must be numbered from 1", wrong.source.path);
+            return Err(Invalid::new("sources", rule));
+        }
         if self.exchanges.len() > MOST_EXCHANGES || self.queries.len() > MOST_EXCHANGES {
             return Err(most);
         }

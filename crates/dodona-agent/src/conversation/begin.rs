@@ -18,7 +18,7 @@ use super::query::{self, Appended, Query};
 use super::rows::{Head, Owner};
 use super::session::Touched;
 use super::shown::Window;
-use super::{Conversations, found, session, turn};
+use super::{Conversations, session, turn};
 
 /// A question, and what it is to be answered with.
 #[derive(Clone)]
@@ -57,7 +57,6 @@ struct Begun {
     session: Touched,
     window: Window,
     decisions: Vec<KeyDecision>,
-    found_tools: Vec<String>,
 }
 
 impl Conversations {
@@ -113,10 +112,10 @@ impl Conversations {
                         turns_before: begun.turns_before,
                         window: begun.window,
                         decisions: begun.decisions,
-                        found_tools: begun.found_tools,
                         session: begun.session,
                         beginning: Some(commit),
                         noted: Mutex::default(),
+                        noted_sources: Mutex::default(),
                     });
                 }
             }
@@ -151,7 +150,6 @@ impl Conversations {
                 appended: turn::begin(tx, &facts, call, &question)?,
                 window: Window::read(tx, &head.id)?,
                 decisions: decision::of(tx, &head.id)?,
-                found_tools: found::of(tx, &head.id, None)?,
                 context: head.id,
             })))
         })

@@ -8,7 +8,6 @@ use super::Conversations;
 use super::archive::{self, Archive};
 use super::context::ForkPoint;
 use super::error::ConversationError;
-use super::found;
 use super::id::QueryId;
 use super::lifecycle::NewContext;
 use super::query::QueryState;
@@ -32,7 +31,7 @@ impl Conversations {
         self.write(move |tx| {
             let head = Head::find(tx, &owner, &context)?;
             let archive = upto(tx, &head, exchange.as_deref())?;
-            let (from, last) = (head.id.clone(), archive.exchanges.last());
+            let last = archive.exchanges.last();
             let new = NewContext {
                 token_budget: head.token_budget,
                 agent_id: archive.context.agent_id.clone(),
@@ -42,9 +41,7 @@ impl Conversations {
                 }),
                 ..NewContext::named(name.as_deref())
             };
-            let restored = restore::restore(tx, &owner, &new, &archive)?;
-            found::copy(tx, &from, &restored.context)?;
-            Ok(restored)
+            restore::restore(tx, &owner, &new, &archive)
         })
         .await
     }

@@ -23,6 +23,7 @@ use super::request::{self, SentRequest};
 use super::rows::{self, Owner};
 use super::session::Touched;
 use super::shown::{self, Window, WindowPlace};
+use super::sources::{self, NumberedSource};
 use super::tool_call::{Ending, ToolCallRecord};
 use super::usage::{self, UsageRecord};
 use super::{Conversations, turn};
@@ -239,13 +240,13 @@ pub struct Query {
     pub(super) window: Window,
     /// What had been decided in the conversation when it began.
     pub(super) decisions: Vec<KeyDecision>,
-    /// The tools that had been found in it.
-    pub(super) found_tools: Vec<String>,
     /// Storing the question, until that has been waited for.
     pub(super) beginning: Option<Commit>,
     pub(super) session: Touched,
     /// What is stored with what is said next.
     pub(super) noted: Mutex<Vec<Noted>>,
+    /// Sources that are stored with what is said next.
+    pub(super) noted_sources: Mutex<Vec<NumberedSource>>,
 }
 
 /// What a request used, and what tells it from others.
@@ -326,11 +327,6 @@ impl Query {
         std::mem::take(&mut self.decisions)
     }
 
-    /// The tools that had been found in the conversation when it began.
-    pub(crate) fn take_found_tools(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.found_tools)
-    }
-
     /// Waits until the question is stored. From here on others can see it, and what they say to it
     /// is seen.
     pub async fn settle(&mut self) -> Result<(), ConversationError> {
@@ -409,7 +405,11 @@ impl Query {
         exchange.tool_call_id = Some(call_id.to_owned());
         complete(&mut exchange, None, &self.counter);
         let facts = self.facts.clone();
-        let write = move |tx: &Tx<'_>| turn::end_call(tx, &facts, &exchange, &outcome);
+        let shown = std::mem::take(&mut *self.noted_sources());
+        let write = move |tx: &Tx<'_>| {
+            sources::insert(tx, &facts.context, &shown)?;
+            turn::end_call(tx, &facts, &exchange, &outcome)
+        };
         self.conversations.write(write).await
     }
 
@@ -442,6 +442,11 @@ impl Query {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn noted_sources(&self) -> std::sync::MutexGuard<'_, Vec<NumberedSource>> {
+        let noted = self.noted_sources.lock();
+        noted.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes something and what was noted, both or neither.
     async fn write_noted<R: Send + 'static>(
         &self,
@@ -450,7 +455,9 @@ impl Query {
         let (facts, owner) = (self.facts.clone(), self.owner.clone());
         let noted = self.noted().clone();
         let count = noted.len();
+        let shown = std::mem::take(&mut *self.noted_sources());
         let write = move |tx: &Tx<'_>| {
+            sources::insert(tx, &facts.context, &shown)?;
             for Noted {
                 record,
                 sent,

@@ -12,7 +12,7 @@ use super::Conversations;
 use super::count;
 use super::error::{ConversationError, not_found};
 use super::exchange::{ExchangeRole, OracleExchange};
-use super::found::{self, ToolsTold};
+use super::found::ToolsTold;
 use super::id::{ContextId, QueryId};
 use super::query::{INFO, QueryInfo, QueryState};
 use super::rows::{self, Owner};
@@ -62,8 +62,6 @@ pub struct RecordedTurn {
     pub said: Option<Message>,
     /// The tools that it asked for.
     pub calls: Vec<RecordedCall>,
-    /// The tools that the turns before it had found in this query.
-    pub found_tools: Vec<String>,
     /// What it took.
     pub usage: Usage,
     /// What that cost, where it is known.
@@ -267,7 +265,6 @@ fn turns(
                 Some((exchange, _)) => calls(tx, exchange)?,
                 None => Vec::new(),
             },
-            found_tools: found::in_query(tx, &info.id, turn)?,
             said: said.map(|(exchange, opaque)| count::message(&exchange, opaque)),
             usage,
             cost_micros,

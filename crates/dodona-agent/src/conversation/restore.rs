@@ -17,6 +17,7 @@ use super::id::{ContextId, ExchangeId, QueryId};
 use super::lifecycle::{self, NewContext};
 use super::query::{QueryInfo, QueryState};
 use super::rows::{self, Owner};
+use super::sources;
 use super::summary::{self, LineKind, SummaryLine};
 use super::tool_call::Ending;
 use super::window::{self, Reach};
@@ -222,6 +223,7 @@ pub(super) fn restore(
     for decision in &archive.decisions {
         decision::add(tx, &context, decision)?;
     }
+    sources::insert(tx, &context, &archive.sources)?;
     let state = &archive.context;
     tx.execute(
         "update oracle_contexts set last_position = ?2, last_model = ?3, compression_count = ?4,

@@ -8,16 +8,32 @@ use super::rows::{self, Owner};
 /// The most that is kept of one result, in bytes.
 const MOST: usize = 4 << 20;
 
+/// A handle for a text that is stored later.
+pub(crate) fn new_handle() -> String {
+    format!("r{}", &uuid::Uuid::now_v7().simple().to_string()[12..])
+}
+
 impl Query {
-    /// Keeps a whole result. Answers with the handle under which it is read.
+    /// Stores a whole result. Returns the handle under which it is read.
     pub async fn keep_result(
         &self,
         call_id: &str,
-        mut text: String,
+        text: String,
     ) -> Result<String, ConversationError> {
+        let handle = new_handle();
+        self.keep_text(&handle, call_id, text).await?;
+        Ok(handle)
+    }
+
+    /// Stores a text under a handle.
+    pub(crate) async fn keep_text(
+        &self,
+        handle: &str,
+        call_id: &str,
+        mut text: String,
+    ) -> Result<(), ConversationError> {
         text.truncate(text.floor_char_boundary(MOST));
-        let handle = format!("r{}", &uuid::Uuid::now_v7().simple().to_string()[12..]);
-        let (facts, call_id, kept) = (self.facts.clone(), call_id.to_owned(), handle.clone());
+        let (facts, call_id, kept) = (self.facts.clone(), call_id.to_owned(), handle.to_owned());
         self.conversations
             .write(move |tx| {
                 tx.execute(
@@ -34,8 +50,7 @@ impl Query {
                 )?;
                 Ok(())
             })
-            .await?;
-        Ok(handle)
+            .await
     }
 }
 

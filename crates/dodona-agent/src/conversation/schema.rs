@@ -27,6 +27,7 @@ pub const MIGRATIONS: &[Migration] = &[
     DELEGATED,
     HUB_CALLS,
     STEERING,
+    SOURCES,
 ];
 
 /// Messages that the user sent while a query was running, until the loop adds them to the
@@ -50,6 +51,20 @@ const HUB_CALLS: Migration = Migration::new(
     15,
     "the calls of the hub that tool calls run as",
     "alter table tool_calls add column hub_call_id text",
+);
+
+/// What a model was shown, by the number under which it cites it.
+const SOURCES: Migration = Migration::new(
+    17,
+    "sources of tool results",
+    "
+    create table sources (
+        context_id text not null references oracle_contexts(id) on delete cascade,
+        number     integer not null check (number > 0),
+        source     text not null,
+        primary key (context_id, number)
+    ) strict, without rowid;
+    ",
 );
 
 /// Conversations of other agents were all created by `agent.delegate` before this version.

@@ -11,6 +11,7 @@ pub(crate) mod pin;
 mod queries;
 mod recall;
 mod remember;
+pub(crate) mod render;
 mod result;
 mod seek;
 mod show;
@@ -119,10 +120,8 @@ impl ContextMethods {
         archive::import(&self.conversations, &Owner::of(ctx)?, p).await
     }
 
-    /// Remembers a decision, a fact or a preference for the rest of the conversation.
-    ///
-    /// Use it for what must not be lost when older messages are summarised: what was decided and
-    /// why, what was found out, what the user wants. One sentence each.
+    /// Remember a decision, a fact or a preference for the rest of the conversation, in one sentence.
+    /// Use it for what must not be lost when older messages are summarised.
     #[method(scope = "agent:write", mutates, tool(category = "meta", agents = ["*"]))]
     async fn remember(
         &self,
@@ -150,11 +149,8 @@ impl ContextMethods {
         recall::recall(&self.conversations, ctx, p).await
     }
 
-    /// Finds what was decided, remembered, pinned or said before, in this conversation and in the
-    /// others about the project.
-    ///
-    /// Use it when the user refers to something that was said or decided earlier, and cite what it
-    /// finds.
+    /// Search what was decided, remembered, pinned or said before, in this and in other
+    /// conversations about the project. Returns passages that can be cited.
     #[method(scope = "agent:read", tool(category = "meta", agents = ["*"]))]
     async fn seek(&self, ctx: &CallCtx, p: SeekParams) -> Result<SeekResult, CallError> {
         seek::seek(&self.conversations, ctx, p).await
@@ -166,7 +162,7 @@ impl ContextMethods {
         seek::resolve(&self.conversations, ctx, p).await
     }
 
-    /// Reads more of a result that was cut because it was too large.
+    /// Read more of a result that was cut because it was too large.
     #[method(scope = "agent:read", tool(category = "meta", agents = ["*"]))]
     async fn result(&self, ctx: &CallCtx, p: ResultParams) -> Result<ResultPart, CallError> {
         result::part(&self.conversations, &Owner::of(ctx)?, p).await

@@ -8,13 +8,12 @@ use crate::conversation::{ContextId, Conversations, DecisionKind, KeyDecision, O
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct RememberParams {
-    /// What sort of thing it is.
+    /// What it is.
     kind: DecisionKind,
-    /// The thing, in a sentence.
+    /// One sentence.
     #[schemars(length(min = 1, max = 1000))]
     text: String,
-    /// Where to remember it, by id or name; without, the conversation that the call is made in,
-    /// or the default one.
+    /// The conversation, by id or name. Default: the one of the call, or the default one.
     context_id: Option<String>,
 }
 

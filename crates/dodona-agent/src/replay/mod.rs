@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::chat::{Frame, RawOutput, Role, messages_then};
+use crate::chat::{Frame, RawOutput, Role};
 use crate::conversation::{Owner, QueryId, QueryState, RecordedQuery, RecordedTurn};
 
 pub(crate) use messages::{MessagesParams, MessagesResult, messages};
@@ -92,8 +92,8 @@ pub(crate) async fn replay(
     for turn in &recorded.turns {
         let request = ModelRequest {
             system: frame.system.clone(),
-            messages: messages_then(turn, &recorded.info.question, preloaded(first)),
-            tools: frame.tools(turn),
+            messages: frame.messages(turn, &recorded.info.question, preloaded(first)),
+            tools: frame.tools.clone(),
             options: ModelOptions::default(),
         };
         let again = match once_more(&model, turn, request.clone()).await? {

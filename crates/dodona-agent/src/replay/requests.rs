@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::chat::{Frame, messages_then};
+use crate::chat::Frame;
 use crate::conversation::{Owner, QueryId};
 
 #[derive(Deserialize, JsonSchema)]
@@ -58,8 +58,8 @@ pub(crate) async fn request(
     let frame = Frame::then(agent, ctx, &role, &recorded, offers_tools).await?;
     let request = ModelRequest {
         system: frame.system.clone(),
-        messages: messages_then(turn, &recorded.info.question, super::preloaded(first)),
-        tools: frame.tools(turn),
+        messages: frame.messages(turn, &recorded.info.question, super::preloaded(first)),
+        tools: frame.tools.clone(),
         options: ModelOptions::default(),
     };
     let difference = super::digest(turn)?.first_difference(&RequestDigest::of(&request));

@@ -126,21 +126,35 @@ async fn a_large_result_is_cut_and_the_rest_can_be_read() {
     talk.server.reply(Reply::text("A lot."));
     talk.ask("How much?").await;
     let sent = talk.sent();
-    let told: Value =
-        serde_json::from_str(sent.last().unwrap()["content"].as_str().unwrap()).unwrap();
-    let shown = told["entries"].as_array().unwrap().len();
-    assert!((1..1000).contains(&shown), "{shown}");
-    let handle = told["cut"]["handle"].as_str().unwrap();
-    let mut whole = String::new();
-    let mut from = json!(0);
-    while !from.is_null() {
-        let params = json!({ "handle": handle, "from": from, "limit": 20000 });
-        let part = talk.call("agent.result", params).await.unwrap();
+    let told = sent.last().unwrap()["content"].as_str().unwrap();
+    let (shown, note) = told.rsplit_once('\n').unwrap();
+    let lines = shown.lines().count() - 1;
+    assert!((100..1000).contains(&lines), "{lines}");
+    assert!(
+        shown.starts_with("entries:\n- entry number 0 of many\n- entry number 1 "),
+        "{shown}"
+    );
+    let counts = format!(
+        "[cut: {lines} of 5000 items, characters 1-{} of ",
+        shown.len() + 1
+    );
+    assert!(note.starts_with(&counts), "{note}");
+    let (_, call) = note
+        .trim_end_matches(']')
+        .split_once("agent_result ")
+        .unwrap();
+    let mut call: Value = serde_json::from_str(call).unwrap();
+    let mut whole = format!("{shown}\n");
+    while !call["from"].is_null() {
+        let part = talk.call("agent.result", call.clone()).await.unwrap();
         whole.push_str(part["text"].as_str().unwrap());
-        from = part["next"].clone();
+        call["from"] = part["next"].clone();
     }
-    let whole: Value = serde_json::from_str(&whole).unwrap();
-    assert_eq!(whole["entries"].as_array().unwrap().len(), 5000);
+    let entries = (0..5000).map(|n| format!("- entry number {n} of many"));
+    assert_eq!(
+        whole,
+        format!("entries:\n{}", entries.collect::<Vec<_>>().join("\n"))
+    );
     let missing = talk.call("agent.result", json!({ "handle": "r1" })).await;
     assert_eq!(missing.unwrap_err().message, "there is no result `r1`");
 }
@@ -566,11 +580,24 @@ async fn without_tools_none_are_offered() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_larger_than_the_budget_is_refused_and_harms_nothing() {
+async fn a_question_that_is_larger_than_the_budget_is_cut_and_answered() {
     let talk = Talk::with(|options| options.token_budget = Some(4_000)).await;
     let long = "many words ".repeat(5_000);
+    talk.server.reply(Reply::text("Many."));
     let answer = talk.ask(&long).await;
-    assert_eq!(answer.status(), DoneStatus::Limited);
+    assert_eq!(answer.text(), "Many.");
+    let told = answer.data("Notification")[0]["message"].as_str().unwrap();
+    assert!(
+        told.starts_with("the message has 55000 characters;"),
+        "{told}"
+    );
+    let sent = talk.sent();
+    let sent = sent[1]["content"].as_str().unwrap();
+    assert!(sent.starts_with("many words many words "));
+    assert!(
+        sent.contains(" of 55000 are shown. Read on with agent_result "),
+        "{sent}"
+    );
     talk.server.reply(Reply::text("Short."));
     assert_eq!(talk.ask("And this?").await.text(), "Short.");
 }

@@ -379,7 +379,7 @@ async fn a_request_can_be_changed_before_it_is_sent() {
                 append: vec![Message::User {
                     content: "Be brief.".to_owned(),
                 }],
-                tools: Some(vec!["kit_echo".to_owned()]),
+                tools: Some(vec!["search_query".to_owned()]),
                 ..ModelCallEdit::default()
             };
             edit.options.temperature = Some(0.5);

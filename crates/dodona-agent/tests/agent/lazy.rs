@@ -1,4 +1,4 @@
-//! Many tools: a model is told of a few, finds the others, and what it was told stays in its place.
+//! Many tools: a model is offered a few, finds the others and calls them through `tools_call`.
 
 use std::sync::Arc;
 
@@ -130,10 +130,15 @@ fn names(request: &SeenRequest) -> Vec<String> {
         .collect()
 }
 
-fn last(request: &SeenRequest) -> Value {
+fn last(request: &SeenRequest) -> &str {
     let messages = request.body["messages"].as_array().unwrap();
-    let text = messages.last().unwrap()["content"].as_str().unwrap();
-    serde_json::from_str(text).unwrap()
+    messages.last().unwrap()["content"].as_str().unwrap()
+}
+
+/// The names of the tools that a search found.
+fn found(text: &str) -> Vec<&str> {
+    let starts = text.split("\n\n").skip(1);
+    starts.map(|tool| tool.split_once(':').unwrap().0).collect()
 }
 
 fn search(query: &str, limit: usize) -> Reply {
@@ -142,11 +147,12 @@ fn search(query: &str, limit: usize) -> Reply {
 }
 
 #[tokio::test]
-async fn what_is_found_is_told_from_then_on_and_what_was_told_stays_where_it_is() {
+async fn what_is_found_is_called_as_itself_and_the_offered_tools_stay_the_same() {
     let talk = talk(40).await;
     talk.server.reply(search("close an invoice", 2));
+    let arguments = r#"{"name":"shop_close_invoice","arguments":{"id":"A-1"}}"#;
     talk.server
-        .reply(Reply::stream().tool_call("c", "shop_close_invoice", &[r#"{"id":"A-1"}"#]));
+        .reply(Reply::stream().tool_call("c", "tools_call", &[arguments]));
     talk.server.reply(Reply::text("It is closed."));
     let answer = talk.ask("Please close invoice A-1.").await;
     assert_eq!(answer.status(), DoneStatus::Complete, "{}", answer.error());
@@ -158,22 +164,38 @@ async fn what_is_found_is_told_from_then_on_and_what_was_told_stays_where_it_is(
         told[0].iter().all(|name| !name.starts_with("shop_")),
         "{told:?}"
     );
-    assert_eq!(last(&requests[1])["tools"][0]["name"], "shop_close_invoice");
-    // What was told before is the beginning of what is told now, byte for byte.
-    assert_eq!(told[1][..told[0].len()], told[0]);
-    assert_eq!(told[1].len(), told[0].len() + 2);
-    assert_eq!(told[2], told[1]);
-    let tools = |request: &SeenRequest| request.body["tools"].as_array().unwrap().clone();
-    assert_eq!(tools(&requests[1])[..told[0].len()], tools(&requests[0]));
-    assert_eq!(last(&requests[2])["did"], "shop.close_invoice A-1 ");
+    let listed = last(&requests[1]);
+    assert!(
+        listed.starts_with(
+            "Call one with tools_call {\"name\": \"...\", \"arguments\": {...}}.\n\nshop_close_invoice: Closes an open invoice of the shop, by its number, and notes it in the books.\n  id (string, required): The number of the thing in the books of the shop, such as A-1732.\n  remark (string): What to note about it in the journal of the shop."
+        ),
+        "{listed}"
+    );
+    // Byte for byte the same in every request.
+    for request in &requests[1..] {
+        assert_eq!(request.body["tools"], requests[0].body["tools"]);
+    }
+    assert_eq!(last(&requests[2]), "shop.close_invoice A-1 ");
+    // The model sees the call that it wrote; readers and the record have the tool itself.
+    let called = &requests[2].body["messages"][4]["tool_calls"][0]["function"];
+    assert_eq!(called["name"], "tools_call");
+    let written: Value = serde_json::from_str(called["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(written, serde_json::from_str::<Value>(arguments).unwrap());
+    let shown = answer.data("ToolCall");
+    assert_eq!(shown[1]["name"], "shop_close_invoice");
+    assert_eq!(shown[1]["method"], "shop.close_invoice");
+    assert_eq!(shown[1]["arguments"], json!({ "id": "A-1" }));
+    let events = talk.events("tool.call.success").await;
+    assert!(
+        events
+            .iter()
+            .any(|event| event.payload["method"] == "shop.close_invoice"),
+        "the hub ran it as itself"
+    );
 
-    // The next question has them at once; finding them again changes nothing.
-    talk.server.reply(search("shop.close_invoice", 1));
     talk.server.reply(Reply::text("It is still closed."));
     talk.ask("Is it?").await;
-    let requests = talk.server.requests();
-    assert_eq!(names(&requests[3]), told[1]);
-    assert_eq!(names(&requests[4]), told[1]);
+    assert_eq!(names(&talk.server.last_request()), told[0]);
 
     // All of that can be made again.
     let queries = talk.call("agent.queries", json!({})).await.unwrap();
@@ -181,6 +203,45 @@ async fn what_is_found_is_told_from_then_on_and_what_was_told_stays_where_it_is(
         let params = json!({ "query_id": query["id"] });
         let replayed = talk.call("agent.replay", params).await.unwrap();
         assert_eq!(replayed["divergence"], Value::Null, "{replayed}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_through_tools_call_is_validated_like_the_tool() {
+    let talk = talk(40).await;
+    let calls = [
+        (
+            r#"{"name":"shop.audit_pallet","arguments":"{\"id\":\"P\"}"}"#,
+            "shop.audit_pallet P ",
+        ),
+        (
+            r#"{"name":"shop_audit_pallet"}"#,
+            "error (rpc.invalid_params): invalid parameters: \"id\" is a required property",
+        ),
+        (
+            r#"{"name":"shop_eat_pallet","arguments":{}}"#,
+            "error (rpc.method_not_found): there is no tool `shop_eat_pallet`",
+        ),
+        (
+            r#"{"arguments":{}}"#,
+            "error (rpc.invalid_params): invalid parameters: \"name\" is a required property",
+        ),
+    ];
+    let reply = calls
+        .iter()
+        .zip(1..)
+        .fold(Reply::stream(), |reply, ((arguments, _), n)| {
+            reply.tool_call(&format!("c{n}"), "tools_call", &[arguments])
+        });
+    talk.server.reply(reply);
+    talk.server.reply(Reply::text("Done."));
+    talk.ask("Audit.").await;
+    let request = talk.server.last_request();
+    let messages = request.body["messages"].as_array().unwrap();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    for ((_, expected), result) in calls.iter().zip(results) {
+        let shown = result["content"].as_str().unwrap();
+        assert!(shown.starts_with(expected), "{shown}");
     }
 }
 
@@ -250,10 +311,7 @@ async fn tokens_are_saved_and_counted() {
         assert!(part + saved(1, turn) > whole, "with the search itself");
         assert!(part + saved(1, turn) < whole + 400);
     }
-    assert!(
-        saved(1, 1) < saved(1, 0),
-        "what was found is no longer saved"
-    );
+    assert_eq!(saved(1, 1), saved(1, 0), "what was found is not offered");
 }
 
 #[tokio::test]
@@ -290,23 +348,19 @@ async fn an_agent_finds_nothing_outside_its_scope() {
         .iter()
         .filter(|request| request.body["messages"][0]["content"] == "You list things.")
         .collect();
-    assert_eq!(names(of_clerk[0]), ["agent_result", "tools_search"]);
-    let found = last(of_clerk[1]);
-    let found: Vec<&str> = found["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
+    assert_eq!(
+        names(of_clerk[0]),
+        ["agent_result", "tools_call", "tools_search"]
+    );
+    let found = found(last(of_clerk[1]));
     assert_eq!(found[0], "shop_list_refund");
     assert!(
         found.iter().all(|name| name.starts_with("shop_list_")),
         "{found:?}"
     );
-    let denied = last(of_clerk[2]);
     assert_eq!(
-        denied["error"],
-        "the agent `clerk` may not use `shop_close_refund`"
+        last(of_clerk[2]),
+        "error (policy.denied): the agent `clerk` may not use `shop_close_refund`\nhint: use the tools you are given"
     );
     // Whoever asks directly finds what he may call.
     let params = json!({ "query": "close a refund", "limit": 1 });

@@ -21,6 +21,7 @@ mod offline;
 mod prefix;
 mod queries;
 mod replays;
+mod results;
 mod rules;
 mod steward;
 mod storage;

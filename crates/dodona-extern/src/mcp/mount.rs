@@ -135,7 +135,7 @@ impl Calls {
                 result::value(&offered, result, calls.most())
             })
         }));
-        Method::from_parts(descriptor, handler)
+        Method::from_parts(descriptor, handler).rendered(result::render)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a tool gave, as the result of a method: bounded, and in one form.
 
+use dodona_plugin::ToolText;
 use dodona_proto::{CallError, ErrorCode};
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
@@ -59,6 +60,29 @@ pub(crate) fn value(
             text::line(&error.to_string(), 300)
         ))),
     }
+}
+
+/// A result as a model reads it: its text, and the kinds of its other blocks. A result without text
+/// has no renderer of its own.
+pub(crate) fn render(value: &Value) -> Option<ToolText> {
+    let text = value["text"].as_str().filter(|text| !text.is_empty())?;
+    let known = ["text", "blocks", "structured"];
+    if !value
+        .as_object()?
+        .keys()
+        .all(|key| known.contains(&key.as_str()))
+    {
+        return None;
+    }
+    let blocks = value["blocks"].as_array().into_iter().flatten();
+    let blocks: Vec<&str> = blocks
+        .map(|block| block["type"].as_str().unwrap_or("unknown"))
+        .collect();
+    let head = match blocks.is_empty() {
+        true => String::new(),
+        false => format!("[not shown here: {}]", blocks.join(", ")),
+    };
+    Some(ToolText::list(head, text.lines().map(str::to_owned)))
 }
 
 fn unfit(why: &str) -> CallError {

@@ -1,12 +1,13 @@
 //! Which projects may bring code: what was trusted, pinned by the hash of its contents.
 
 mod contents;
+mod instructions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use dodona_plugin::{RuleTrust, TrustedFolder, TrustedTexts, WrittenFiles};
+use dodona_plugin::{ProjectInstructions, RuleTrust, TrustedFolder, TrustedTexts, WrittenFiles};
 use dodona_proto::{CallError, ErrorCode, UserId};
 use dodona_store::{Db, DbError};
 use jiff::Timestamp;
@@ -211,6 +212,14 @@ impl Trust {
             TrustState::Trusted => Ok(texts),
             other => Err(other.why().to_owned()),
         }
+    }
+
+    /// The instructions for agents in the root of a project that somebody trusts.
+    pub(crate) async fn instructions(&self, root: &Path) -> Option<ProjectInstructions> {
+        self.pin(root)?;
+        let root = root.to_owned();
+        let read = tokio::task::spawn_blocking(move || instructions::read(&root)).await;
+        read.ok().flatten()
     }
 
     /// Trusts the present contents. It is stored when this returns.

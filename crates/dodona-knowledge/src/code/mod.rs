@@ -3,6 +3,7 @@
 mod grep;
 mod history;
 mod map;
+pub(crate) mod render;
 mod types;
 
 use std::sync::Arc;
@@ -48,7 +49,8 @@ impl Plugin for CodePlugin {
             let code = Arc::new(Code {
                 library: Arc::clone(&self.library),
             });
-            Ok(Contribution::new().methods(code.plugin_methods()?))
+            let methods = code.plugin_methods()?.into_iter();
+            Ok(Contribution::new().methods(methods.map(render::with_renderer)))
         })
     }
 }
@@ -81,7 +83,7 @@ impl Code {
         Ok(shelf.search(question).await?.into())
     }
 
-    /// Finds where a function, type or other symbol is defined, by its exact name.
+    /// Find where a function, type or other symbol is defined, by its exact name.
     #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn find_definition(
         &self,
@@ -127,8 +129,7 @@ impl Code {
         Ok(map::draw(symbols, p.max_tokens))
     }
 
-    /// Read a file of the project, or some lines of it. A large file is read in parts of 1 MiB:
-    /// `next_line` is where the next one begins.
+    /// Read a file of the project, or some lines of it, with line numbers.
     #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn read(&self, ctx: &CallCtx, p: ReadParams) -> Result<FileText, CallError> {
         if p.to.is_some_and(|to| to < p.from) {
@@ -146,7 +147,7 @@ impl Code {
         })
     }
 
-    /// Finds the lines of text files that match a regular expression.
+    /// Find the lines of text files that match a regular expression.
     #[method(scope = "code:read", tool(category = "code", agents = ["*"]))]
     async fn grep(&self, ctx: &CallCtx, p: GrepParams) -> Result<Matches, CallError> {
         grep::run(self.fresh(ctx).await?.as_ref(), p).await

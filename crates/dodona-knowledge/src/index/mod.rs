@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dodona_plugin::activation::Activating;
 use dodona_plugin::store::Durability;
 use dodona_plugin::{
-    CallCtx, CallError, Contribution, Emitter, ErrorCode, Plugin, PluginContext, plugin,
+    CallCtx, CallError, Contribution, Emitter, ErrorCode, Method, Plugin, PluginContext, plugin,
 };
 use dodona_proto::SourceKind;
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::library::{Library, MIGRATIONS, Synced};
-use crate::passage::Passages;
+use crate::passage::{self, Passages};
 use crate::resolve::{ResolveParams, Resolved};
 use crate::search::Question;
 
@@ -52,10 +52,17 @@ impl Plugin for SearchPlugin {
             let search = Arc::new(Search {
                 library: Arc::clone(&self.library),
             });
-            Ok(Contribution::new()
-                .methods(search.plugin_methods()?)
-                .migrations(MIGRATIONS))
+            let methods = search.plugin_methods()?.into_iter().map(with_renderer);
+            Ok(Contribution::new().methods(methods).migrations(MIGRATIONS))
         })
+    }
+}
+
+/// Adds the renderer of a method's result.
+fn with_renderer(method: Method) -> Method {
+    match method.descriptor().name.as_str() {
+        "search.query" => method.rendered(passage::render),
+        _ => method,
     }
 }
 
@@ -71,7 +78,7 @@ struct QueryParams {
     #[serde(default = "five")]
     #[schemars(range(min = 1, max = 20))]
     limit: u32,
-    /// Only these kinds; all without.
+    /// Only these kinds. Default: all.
     #[serde(default)]
     kinds: Vec<SourceKind>,
 }
@@ -152,7 +159,8 @@ impl Search {
         }
     }
 
-    /// Finds the passages of notes, threads, code and other text that answer a question, best first.
+    /// Search notes, threads, code and other text by meaning and keywords. Returns passages with path
+    /// and lines, best first.
     #[method(scope = "search:read", tool(category = "meta", agents = ["*"]))]
     async fn query(&self, ctx: &CallCtx, p: QueryParams) -> Result<Passages, CallError> {
         let shelf = self.library.shelf(ctx).await?;

@@ -6,6 +6,7 @@
 mod book;
 mod entry;
 mod error;
+mod render;
 mod types;
 
 use std::sync::Arc;
@@ -59,7 +60,12 @@ impl Plugin for ThreadPlugin {
                 book,
             });
             Ok(Contribution::new()
-                .methods(threads.plugin_methods()?)
+                .methods(
+                    threads
+                        .plugin_methods()?
+                        .into_iter()
+                        .map(render::with_renderer),
+                )
                 .migrations(MIGRATIONS))
         })
     }

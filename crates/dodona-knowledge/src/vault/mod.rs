@@ -15,6 +15,7 @@ mod outside;
 mod overview;
 mod past;
 mod path;
+mod render;
 mod rewrite;
 mod scribe;
 mod scribes;
@@ -77,8 +78,9 @@ impl Plugin for VaultPlugin {
                 library: Arc::clone(&self.library),
                 scribes,
             });
+            let methods = vault.plugin_methods()?.into_iter().map(with_path_check);
             Ok(Contribution::new()
-                .methods(vault.plugin_methods()?.into_iter().map(with_path_check))
+                .methods(methods.map(render::with_renderer))
                 .migrations(MIGRATIONS))
         })
     }
@@ -142,8 +144,7 @@ impl Vault {
         Ok(shelf.search(question).await?.into())
     }
 
-    /// Read a note, or an earlier version of it. A large file is read in parts of 1 MiB: pass
-    /// `next_line` of the answer as `from` to read on.
+    /// Read a note, or an earlier version of it, with line numbers.
     #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn read(&self, ctx: &CallCtx, p: ReadParams) -> Result<NoteText, CallError> {
         let shelf = self.library.shelf(ctx).await?;
@@ -152,7 +153,7 @@ impl Vault {
         writing::read(&shelf, &scribe, p).await
     }
 
-    /// Lists the notes of a folder and everything below it.
+    /// List the notes of a folder and its subfolders.
     #[method(scope = "vault:read", tool(category = "vault", agents = ["*"]))]
     async fn list(&self, ctx: &CallCtx, p: ListParams) -> Result<Notes, CallError> {
         let folder = p.folder.unwrap_or_default();
@@ -251,8 +252,8 @@ impl Vault {
         })
     }
 
-    /// Writes a note: makes it, or puts a new text in the place of what it says. Its frontmatter is
-    /// kept unless the text brings its own. What it was stays in its history, and can be undone.
+    /// Create a note or replace its text. Its frontmatter is kept unless the text has its own. The
+    /// change can be undone.
     #[method(scope = "vault:write", mutates, tool(category = "vault", agents = ["oracle", "librarian"], approval = "agents"))]
     async fn write(&self, ctx: &CallCtx, p: WriteParams) -> Result<Done, CallError> {
         let (shelf, scribe) = self.desk(ctx).await?;

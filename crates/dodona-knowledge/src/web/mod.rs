@@ -8,6 +8,7 @@ mod fetch;
 mod ink;
 mod kept;
 mod page;
+mod render;
 mod search;
 mod types;
 
@@ -74,6 +75,7 @@ impl Plugin for WebPlugin {
             let client = web.client.clone();
             Ok(Contribution::new()
                 .methods(web.plugin_methods()?.into_iter().map(move |method| {
+                    let method = render::with_renderer(method);
                     let client = client.clone();
                     match method.descriptor().name.as_str() {
                         "web.fetch" => method.checked(move |_, params| {

@@ -254,8 +254,11 @@ impl Reply {
                 *bytes += text.len();
                 say(text, ModelEvent::Text, out);
             }
-            (Block::Tool { json, .. }, Delta::InputJson { partial_json }) => {
+            (Block::Tool { id, name, json, .. }, Delta::InputJson { partial_json }) => {
                 json.push_str(&partial_json);
+                let (id, name) = (id.clone(), name.clone());
+                let arguments = |text| ModelEvent::ToolArguments { id, name, text };
+                say(partial_json, arguments, out);
             }
             (Block::Thinking { thinking, .. }, Delta::Thinking { thinking: more }) => {
                 thinking.push_str(&more);
@@ -320,7 +323,7 @@ impl Reply {
     }
 }
 
-fn say(text: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
+fn say(text: String, event: impl FnOnce(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
     if !text.is_empty() {
         out.push(event(text));
     }

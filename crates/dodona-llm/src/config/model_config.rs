@@ -21,6 +21,7 @@ use crate::remote::{Patience, Remote, Way};
 use crate::responses::Responses;
 use crate::retry::Retry;
 use crate::tokens::TokenCounter;
+use crate::windows::known_window;
 use crate::wire::Wire;
 
 /// A model: the table `[models.NAME]` of the user's configuration.
@@ -193,7 +194,7 @@ impl ModelConfig {
         Ok(Arc::new(Remote {
             name: name.to_owned(),
             way: Arc::new(way),
-            context_window: self.context_window,
+            context_window: self.context_window.or_else(|| known_window(model)),
             price: self.price,
             counter: TokenCounter::for_model(model),
         }))

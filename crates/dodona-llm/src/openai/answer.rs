@@ -175,7 +175,7 @@ impl Completion {
             out.push(ModelEvent::Text(text));
         }
         for fragment in fragments {
-            self.calls.add(fragment);
+            out.extend(self.calls.add(fragment));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::arguments;
 use crate::http::Failure;
+use crate::model::ModelEvent;
 use crate::wire::garbled;
 
 /// A piece of a tool call.
@@ -43,22 +44,25 @@ impl Fragments {
         self.0.is_empty()
     }
 
-    /// Takes the next piece.
-    pub(super) fn add(&mut self, fragment: Fragment) {
+    /// Takes the next piece. Returns what it adds to the arguments of a call that has a name.
+    pub(super) fn add(&mut self, fragment: Fragment) -> Option<ModelEvent> {
         let id = fragment.id.unwrap_or_default();
         let call = self.call(fragment.index, &id);
         if call.id.is_empty() {
             call.id = id;
         }
-        let Some(function) = fragment.function else {
-            return;
-        };
+        let function = fragment.function?;
         // Some servers repeat the name in every piece; none sends it in two.
         if call.name.is_empty() {
             call.name = function.name.unwrap_or_default();
         }
-        call.arguments
-            .push_str(&function.arguments.unwrap_or_default());
+        let text = function.arguments.unwrap_or_default();
+        call.arguments.push_str(&text);
+        (!text.is_empty() && !call.name.is_empty()).then(|| ModelEvent::ToolArguments {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            text,
+        })
     }
 
     /// Which call a piece belongs to: the one of its index, except that a new id begins a new
@@ -110,7 +114,7 @@ mod tests {
         let fragments: Vec<Fragment> = serde_json::from_value(fragments).unwrap();
         let mut calls = Fragments::default();
         for fragment in fragments {
-            calls.add(fragment);
+            let _ = calls.add(fragment);
         }
         let whole = calls.finish("answer").unwrap();
         whole

@@ -1,7 +1,6 @@
 //! A model that takes over.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use dodona_llm::{ModelConfig, ModelError, ModelEvent, Models, Provider};
 use dodona_testkit::model_server::{ModelServer, Reply, Step};

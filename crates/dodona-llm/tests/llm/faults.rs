@@ -328,7 +328,7 @@ async fn broken_arguments_are_passed_on_as_they_came() {
         server.reply(Reply::stream().tool_call("a", "code_search", &["{\"query\": ", "oops"]));
         let said = ask(&*model(&server, provider), question("?")).await;
         let broken = call("a", "code_search", json!("{\"query\": oops"));
-        assert_eq!(said[0], Ok(ModelEvent::ToolCall(broken)));
+        assert!(said.contains(&Ok(ModelEvent::ToolCall(broken))), "{said:?}");
         let finished = Ok(ModelEvent::Finished(Finish::ToolCalls));
         assert_eq!(said.last(), Some(&finished));
     }

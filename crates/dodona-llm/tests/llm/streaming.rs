@@ -41,7 +41,16 @@ async fn text_reasoning_tools_and_usage_come_whole_and_in_order() {
                 .usage(120, 34, 100),
         );
         let said = ask(&*model(&server, provider), question("?")).await;
-        let said: Vec<ModelEvent> = said.into_iter().map(Result::unwrap).collect();
+        let said = said.into_iter().map(Result::unwrap);
+        let (written, said): (Vec<ModelEvent>, Vec<ModelEvent>) =
+            said.partition(|event| matches!(event, ModelEvent::ToolArguments { .. }));
+        // The arguments are passed on as they are written, too.
+        let pieces = ["{\"que", "ry\":\"ä", "\"}"].map(|text| ModelEvent::ToolArguments {
+            id: "call_1".into(),
+            name: "code_search".into(),
+            text: text.into(),
+        });
+        assert_eq!(written, pieces, "{provider:?}");
         let usage = Usage {
             input_tokens: 120,
             output_tokens: 34,

@@ -75,7 +75,7 @@ fn input() -> Value {
         "type": "object",
         "properties": {
             "question": {
-                "type": "string", "minLength": 1, "maxLength": 65536,
+                "type": "string", "minLength": 1, "maxLength": 4194304,
                 "description": "The question, with everything one needs to know to answer it.",
             },
             "context_id": {

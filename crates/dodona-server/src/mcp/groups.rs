@@ -16,6 +16,10 @@ const ALL: &str = "all";
 /// query, `echo` is there to be tried, and a client that wants to read the web has its own way.
 const APART: [&str; 3] = ["agent", "echo", "web"];
 
+/// The plugin that finds and calls tools for an agent. A client sees all of its tools and calls them
+/// itself, so that neither is offered.
+const FOR_AGENTS: &str = "tools";
+
 /// The tools that a client is offered: those of some plugins, and `ask`.
 ///
 /// ```
@@ -76,7 +80,8 @@ impl fmt::Display for Groups {
 impl Groups {
     /// Whether the tool of a method is among them.
     pub(super) fn offer(&self, method: &MethodDescriptor) -> bool {
-        method.tool.is_some() && self.offer_plugin(method.name.plugin())
+        let plugin = method.name.plugin();
+        method.tool.is_some() && plugin != FOR_AGENTS && self.offer_plugin(plugin)
     }
 
     /// Whether what a plugin has is.

@@ -19,8 +19,8 @@ Examples:
 
 The answer and its sources go to standard output, everything else to standard error.";
 
-/// The most that is read as a question; what the agent takes is less.
-const LARGEST: u64 = 1 << 20;
+/// The largest question in bytes. The model is shown what its window has room for.
+const LARGEST: u64 = 4 << 20;
 
 /// Ask the project a question and get an answer that cites its sources
 #[derive(Debug, Args)]

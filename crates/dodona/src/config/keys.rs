@@ -43,6 +43,7 @@ enum Kind {
     MemorySize(fn(&mut Settings) -> &mut usize),
     Count(fn(&mut Settings) -> &mut u32),
     Within(RangeInclusive<u32>, fn(&mut Settings) -> &mut u32),
+    OptionalWithin(RangeInclusive<u32>, fn(&mut Settings) -> &mut Option<u32>),
     Depth(fn(&mut Settings) -> &mut usize),
     PluginLimit(Limits, fn(&mut Limit) -> &mut u32),
     Folder(fn(&mut Settings) -> &mut Option<String>),
@@ -82,7 +83,7 @@ const fn project(name: &'static str, kind: Kind, about: &'static str) -> Key {
 pub(super) const KEYS: &[Key] = {
     use Kind::{
         AgentModel, Count, Depth, Directories, Embeddings, Files, Folder, Hosts, MemorySize,
-        Methods, Mode, Model, PluginLimit, RuleSetting, Size, Text, Time, Within,
+        Methods, Mode, Model, OptionalWithin, PluginLimit, RuleSetting, Size, Text, Time, Within,
     };
     const PLUGIN: Limits = |s| &mut s.hub.limits.plugin;
     const USER_AND_PLUGIN: Limits = |s| &mut s.hub.limits.user_and_plugin;
@@ -239,8 +240,8 @@ pub(super) const KEYS: &[Key] = {
         ),
         user(
             "agent.token_budget",
-            Within(4000..=128_000, |s| &mut s.agent.token_budget),
-            "how many tokens of a new conversation a model is shown, from 4000 to 128000",
+            OptionalWithin(4000..=128_000, |s| &mut s.agent.token_budget),
+            "how many tokens of a new conversation a model is shown, from 4000 to 128000. Default: half of the model's context window, or 16000 where that is not known",
         ),
         user(
             "agent.tool_timeout",
@@ -250,7 +251,7 @@ pub(super) const KEYS: &[Key] = {
         user(
             "agent.tools_limit",
             Within(1..=10_000, |s| &mut s.agent.tools_limit),
-            "how many tools a model is told of at once; where there are more it is told of a few and of `tools.search`, which finds the others, see [agents](agents.md#many-tools)",
+            "the number of tools above which a model is offered the most used ones only, and finds the others with `tools_search`, see [agents](agents.md#many-tools)",
         ),
         user(
             "agent.preload",
@@ -376,16 +377,8 @@ impl Key {
                     .map_err(|_| "more than this machine can hold".to_owned())?;
             }
             Kind::Count(field) => *field(settings) = count(value)?,
-            Kind::Within(range, field) => {
-                let number = count(value)?;
-                if !range.contains(&number) {
-                    let (least, most) = (range.start(), range.end());
-                    return Err(format!(
-                        "expected a number from {least} to {most}, not {number}"
-                    ));
-                }
-                *field(settings) = number;
-            }
+            Kind::Within(range, field) => *field(settings) = within(range, value)?,
+            Kind::OptionalWithin(range, field) => *field(settings) = Some(within(range, value)?),
             Kind::Depth(field) => *field(settings) = count(value)? as usize,
             Kind::PluginLimit(limits, field) => {
                 let name = path.get(2).copied().unwrap_or_default();
@@ -417,6 +410,7 @@ impl Key {
             Kind::Size(field) => quoted(quantity::show_size(*field(settings))),
             Kind::MemorySize(field) => quoted(quantity::show_size(*field(settings) as u64)),
             Kind::Count(field) | Kind::Within(_, field) => field(settings).to_string(),
+            Kind::OptionalWithin(_, field) => (*field(settings))?.to_string(),
             Kind::Depth(field) => field(settings).to_string(),
             Kind::PluginLimit(limits, field) => {
                 let plugin = PluginName::new(name).ok()?;
@@ -449,6 +443,7 @@ impl Key {
     pub(super) fn example(&self) -> &'static str {
         match self.kind {
             Kind::Folder(_) => "\"notes\"",
+            Kind::OptionalWithin(..) => "16000",
             Kind::Text(_) if self.name == "web.search_url" => "\"http://127.0.0.1:8888/search\"",
             _ => "\"offline\"",
         }
@@ -643,6 +638,19 @@ fn size(value: &DeValue<'_>) -> Result<u64, String> {
             "expected a size such as \"64 MiB\", not {}",
             article(value)
         )),
+    }
+}
+
+fn within(range: &RangeInclusive<u32>, value: &DeValue<'_>) -> Result<u32, String> {
+    let number = count(value)?;
+    match range.contains(&number) {
+        true => Ok(number),
+        false => {
+            let (least, most) = (range.start(), range.end());
+            Err(format!(
+                "expected a number from {least} to {most}, not {number}"
+            ))
+        }
     }
 }
 

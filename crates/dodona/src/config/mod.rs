@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dodona_agent::AgentOptions;
-use dodona_agent::conversation::DEFAULT_TOKEN_BUDGET;
 use dodona_hub::HubConfig;
 use dodona_knowledge::WebOptions;
 use dodona_llm::{EmbedderConfig, ModelConfig};
@@ -131,8 +130,8 @@ pub(crate) struct AgentSettings {
     pub(crate) models: BTreeMap<String, String>,
     /// How many times it is asked for one question.
     pub(crate) max_turns: u32,
-    /// How many tokens of a new conversation it is shown.
-    pub(crate) token_budget: u32,
+    /// How many tokens of a new conversation it is shown. Default: half of the model's window.
+    pub(crate) token_budget: Option<u32>,
     /// How long a tool may take.
     pub(crate) tool_timeout: Duration,
     /// How many tools a model is told of at once.
@@ -162,7 +161,7 @@ impl Default for AgentSettings {
             model: None,
             models: BTreeMap::new(),
             max_turns,
-            token_budget: u32::try_from(DEFAULT_TOKEN_BUDGET).unwrap_or(u32::MAX),
+            token_budget: None,
             tool_timeout,
             tools_limit: u32::try_from(tools_limit).unwrap_or(u32::MAX),
             preload,

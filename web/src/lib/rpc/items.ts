@@ -42,6 +42,8 @@ export const isDone = (item: Item): item is DoneItem => "status" in item;
 export interface ChatData {
   TextDelta: { text: string };
   ReasoningDelta: { text: string };
+  /** A part of the arguments of a call that the model is writing, as JSON text. */
+  ToolCallDelta: { id: string; name: string; arguments: string };
   ToolCall: { id: string; name: string; method: string | null; arguments: Record<string, unknown> };
   ToolResult: {
     id: string;

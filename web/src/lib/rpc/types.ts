@@ -201,6 +201,8 @@ export type Archive = {
   summary?: SummaryLine[];
   /** The last exchange that it stands for. */
   summarized_to?: ExchangeId | null;
+  /** What models were shown, by the numbers under which they cite it. */
+  sources?: NumberedSource[];
 };
 
 /** An exchange, with what belongs to it beside the data model. */
@@ -1352,6 +1354,14 @@ export type NotifyResult = {
   queued: boolean;
 };
 
+/** A source and its number in the conversation. */
+export type NumberedSource = {
+  /** Unique in the conversation, from 1 to 9999. */
+  number: number;
+  /** The lines that it stands for. */
+  source: Source;
+};
+
 /** Persistent state of a conversation. The fields up to `compression_count` are those of the data
  * model; a document that has only them can be imported. */
 export type OracleContext = {
@@ -1807,10 +1817,16 @@ export type Resolved = {
 };
 
 export type ResultPart = {
-  /** That part of the result. */
+  /** The handle, for the next call. */
+  handle: string;
+  /** Where this part begins, in characters. */
+  from: number;
+  /** The part. It ends with a line where possible. */
   text: string;
   /** Where the next part begins, if there is one. */
   next?: number | null;
+  /** The length of the whole result in characters. */
+  total: number;
 };
 
 export type RewindResult = {
@@ -2663,7 +2679,7 @@ export interface Methods {
        * conversation, or `oracle` where none is named. A conversation belongs to one agent; naming
        * another one is an error. */
       agent_id?: string | null;
-      /** The question. */
+      /** The question. What the conversation has no room for is cut; the model can read it in parts. */
       message: string;
       /** The conversation, by id or name. Default: the agent's default conversation, which the first
        * question creates. */
@@ -2746,16 +2762,16 @@ export interface Methods {
     result: DefineResult;
     kind: "unary";
   };
-  /** Gives a task to another agent, which works on it alone, with tools and a prompt of its own, and reports. Use it for whole tasks of its kind; several at once run side by side. */
+  /** Give a task to another agent, which works on it with its own tools and reports. Several at once run in parallel. */
   "agent.delegate": {
     params: {
       /** Which agent, such as `librarian`. */
       name: string;
-      /** What it shall do. It sees nothing of this conversation, so say all that it needs. */
+      /** The task. The agent sees nothing of this conversation, so include all that it needs. */
       task: string;
-      /** Files that it should look at. */
+      /** Files to look at. */
       files?: string[];
-      /** The folder that it is about. */
+      /** The folder it is about. */
       folder?: string | null;
     };
     result: DelegateResult;
@@ -2923,15 +2939,14 @@ export interface Methods {
     result: Recalled;
     kind: "unary";
   };
-  /** Remembers a decision, a fact or a preference for the rest of the conversation. */
+  /** Remember a decision, a fact or a preference for the rest of the conversation, in one sentence. Use it for what must not be lost when older messages are summarised. */
   "agent.remember": {
     params: {
-      /** What sort of thing it is. */
+      /** What it is. */
       kind: DecisionKind;
-      /** The thing, in a sentence. */
+      /** One sentence. */
       text: string;
-      /** Where to remember it, by id or name; without, the conversation that the call is made in,
-       * or the default one. */
+      /** The conversation, by id or name. Default: the one of the call, or the default one. */
       context_id?: string | null;
     };
     result: RememberResult;
@@ -2976,14 +2991,14 @@ export interface Methods {
     result: Resolved;
     kind: "unary";
   };
-  /** Reads more of a result that was cut because it was too large. */
+  /** Read more of a result that was cut because it was too large. */
   "agent.result": {
     params: {
-      /** The handle, as the cut result tells it. */
+      /** The handle from the note of the cut result. */
       handle: string;
-      /** Where to begin, in characters. */
+      /** The number of characters to skip, from the same note. Default: 0. */
       from?: number;
-      /** How many characters at most. */
+      /** The maximum number of characters. Default: 20000. */
       limit?: number;
     };
     result: ResultPart;
@@ -3000,7 +3015,7 @@ export interface Methods {
     result: RewindResult;
     kind: "unary";
   };
-  /** Finds what was decided, remembered, pinned or said before, in this conversation and in the others about the project. */
+  /** Search what was decided, remembered, pinned or said before, in this and in other conversations about the project. Returns passages that can be cited. */
   "agent.seek": {
     params: {
       /** A question, or words. */
@@ -3091,7 +3106,7 @@ export interface Methods {
     result: Blame;
     kind: "unary";
   };
-  /** Finds where a function, type or other symbol is defined, by its exact name. */
+  /** Find where a function, type or other symbol is defined, by its exact name. */
   "code.find_definition": {
     params: {
       /** The name, such as `Hub` or `Hub::call`. */
@@ -3113,7 +3128,7 @@ export interface Methods {
     result: References;
     kind: "unary";
   };
-  /** Finds the lines of text files that match a regular expression. */
+  /** Find the lines of text files that match a regular expression. */
   "code.grep": {
     params: {
       /** A regular expression, matched against each line. */
@@ -3141,7 +3156,7 @@ export interface Methods {
     result: Logged;
     kind: "unary";
   };
-  /** Read a file of the project, or some lines of it. A large file is read in parts of 1 MiB: `next_line` is where the next one begins. */
+  /** Read a file of the project, or some lines of it, with line numbers. */
   "code.read": {
     params: {
       /** The file, below the project's root. */
@@ -3857,14 +3872,14 @@ export interface Methods {
     result: IndexSummary;
     kind: "streaming";
   };
-  /** Finds the passages of notes, threads, code and other text that answer a question, best first. */
+  /** Search notes, threads, code and other text by meaning and keywords. Returns passages with path and lines, best first. */
   "search.query": {
     params: {
       /** A question, or words. */
       query: string;
       /** How many passages at most. */
       limit?: number;
-      /** Only these kinds; all without. */
+      /** Only these kinds. Default: all. */
       kinds?: SourceKind[];
     };
     result: Passages;
@@ -3949,7 +3964,18 @@ export interface Methods {
     result: Passages;
     kind: "unary";
   };
-  /** Finds tools that you were not told of, by what they do. What it finds can be called from your next step on. */
+  /** Call a tool that `tools_search` found. */
+  "tools.call": {
+    params: {
+      /** The name of the tool. */
+      name: string;
+      /** The arguments of the tool, as `tools_search` describes them. */
+      arguments?: Record<string, unknown>;
+    };
+    result: Record<string, unknown>;
+    kind: "unary";
+  };
+  /** Find more tools by what they do. Returns their names and parameters. Call what it finds with `tools_call`. */
   "tools.search": {
     params: {
       /** What the tool should do, or a part of its name. */
@@ -4045,7 +4071,7 @@ export interface Methods {
     result: History;
     kind: "unary";
   };
-  /** Lists the notes of a folder and everything below it. */
+  /** List the notes of a folder and its subfolders. */
   "vault.list": {
     params: {
       /** The folder; all of the project without. */
@@ -4067,7 +4093,7 @@ export interface Methods {
     result: Done;
     kind: "unary";
   };
-  /** Read a note, or an earlier version of it. A large file is read in parts of 1 MiB: pass `next_line` of the answer as `from` to read on. */
+  /** Read a note, or an earlier version of it, with line numbers. */
   "vault.read": {
     params: {
       /** The note, below the project's root. */
@@ -4130,7 +4156,7 @@ export interface Methods {
     result: Versions;
     kind: "unary";
   };
-  /** Writes a note: makes it, or puts a new text in the place of what it says. Its frontmatter is kept unless the text brings its own. What it was stays in its history, and can be undone. */
+  /** Create a note or replace its text. Its frontmatter is kept unless the text has its own. The change can be undone. */
   "vault.write": {
     params: {
       /** The note, below the project's root; it is made where there is none. */
