@@ -432,7 +432,7 @@ fn nothing_to_explain_says_so() {
     let nothing = run(&home, &["rules", "explain", "token-budget-warning"]);
     assert_eq!(nothing.code, Some(1), "{}", nothing.shown());
     assert!(
-        nothing.stdout.contains("has happened yet"),
+        nothing.stdout.contains("contains no event"),
         "{}",
         nothing.stdout
     );

@@ -72,7 +72,7 @@ fn nothing_of_a_project_runs_before_it_is_trusted_and_everything_after() {
     let refused = cloned.run(&home, &["call", "greeter.hello"]);
     assert_ne!(refused.code, Some(0));
     assert!(
-        refused.stderr.contains("run `dodona trust`"),
+        refused.stderr.contains("with `dodona trust`"),
         "{}",
         refused.shown()
     );

@@ -87,7 +87,7 @@ fn an_agent_of_a_project_is_delegated_to_once_it_is_trusted() {
         before["problems"][0]["message"]
             .as_str()
             .unwrap()
-            .contains("run `dodona trust`"),
+            .contains("with `dodona trust`"),
         "{before}"
     );
     let refused = cloned.run(
@@ -95,7 +95,7 @@ fn an_agent_of_a_project_is_delegated_to_once_it_is_trusted() {
         &["call", "agent.delegate", "name=scout", "task=Look."],
     );
     assert!(
-        refused.stderr.contains("run `dodona trust`"),
+        refused.stderr.contains("with `dodona trust`"),
         "{}",
         refused.shown()
     );
