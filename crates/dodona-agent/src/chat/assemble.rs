@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use dodona_llm::{BasisDigest, ModelOptions, ModelRequest, ToolOffer};
+use dodona_llm::{BasisDigest, Model, ModelOptions, ModelRequest, ToolOffer};
 use dodona_plugin::hooks::Hooks;
 use dodona_plugin::hooks::point::SystemPromptExtend;
 use dodona_plugin::{CallCtx, CallError, ErrorCode, TrustedFolder};
@@ -106,7 +106,8 @@ impl QueryRun<'_> {
         let (system, effects) =
             system(agent, ctx, &self.role, hooks, asked, decisions, now).await?;
         self.apply_effects(effects).await?;
-        self.choice = Choice::of(&self.toolbox, agent.options.tools_limit, &self.role);
+        let limit = tools_limit(agent, &self.model);
+        self.choice = Choice::of(&self.toolbox, limit, &self.role);
         (self.choice).count(&self.toolbox, &self.model, &agent.tool_counts);
         self.basis = basis(self, system);
         let sources = agent.conversations.sources(self.query.context()).await?;
@@ -207,6 +208,15 @@ impl QueryRun<'_> {
     }
 }
 
+/// The number of tools above which a model is offered the core only. A model that quotes is a program
+/// and reads no descriptions: it uses the searches that it is offered.
+fn tools_limit(agent: &Agent, model: &Arc<dyn Model>) -> usize {
+    match model.quotes() {
+        true => usize::MAX,
+        false => agent.options.tools_limit,
+    }
+}
+
 /// What an answer and the tokens that a provider adds to a request may take of a window.
 fn answer_room(window: u32) -> u64 {
     u64::from(window / 8).min(4_096)
@@ -272,7 +282,11 @@ impl Frame {
         let then = recorded.info.started_at;
         let (system, _) = system(agent, ctx, role, &hooks, asked, decisions, then).await?;
         let toolbox = Toolbox::load(ctx, offers_tools, &hooks, role).await;
-        let choice = Choice::of(&toolbox, agent.options.tools_limit, role);
+        let limit = match agent.model(recorded.info.model.as_deref()) {
+            Ok(model) => tools_limit(agent, &model),
+            Err(_) => agent.options.tools_limit,
+        };
+        let choice = Choice::of(&toolbox, limit, role);
         Ok(Self {
             system,
             tools: choice.offers(&toolbox),
@@ -597,7 +611,7 @@ pub(crate) async fn show(
         let added = added.into_iter().flatten();
         messages.extend(added.map(|content| Message::User { content }));
     }
-    let mut choice = Choice::of(&toolbox, agent.options.tools_limit, &role);
+    let mut choice = Choice::of(&toolbox, tools_limit(agent, &model), &role);
     choice.count(&toolbox, &model, &agent.tool_counts);
     let tools = choice.offers(&toolbox);
     toolbox.wrap_calls(&mut messages, &tools);
