@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use dodona_testkit::model_server::Reply;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Home, Outcome, assert_shown, check, wait_until};
 use crate::model::Model;
@@ -29,13 +29,19 @@ pub(crate) fn searches(model: &Model) {
     model.says(Reply::text("That is all."));
 }
 
-/// What the model was told about the tool it used last.
+/// What the model was shown of the tool it used last: the `text`, and `code` and `error` of a failure.
 pub(crate) fn told(model: &Model) -> Value {
     let request = model.requests().pop().unwrap();
     let messages = request["messages"].as_array().unwrap();
     let result = messages.iter().rev().find(|said| said["role"] == "tool");
     let text = result.unwrap()["content"].as_str().unwrap();
-    serde_json::from_str(text).unwrap()
+    match text
+        .strip_prefix("error (")
+        .and_then(|rest| rest.split_once("): "))
+    {
+        Some((code, error)) => json!({ "text": text, "code": code, "error": error.lines().next() }),
+        None => json!({ "text": text }),
+    }
 }
 
 /// Waits until a call waits in the server, and tells its approval.

@@ -170,7 +170,7 @@ fn a_method_of_a_script_is_reached_over_http_by_command_and_by_the_model() {
     assert!(asked.stdout.starts_with("It blinked."), "{}", asked.shown());
     let offered = model.requests()[0]["tools"].to_string();
     assert!(offered.contains("watcher_blink"), "{offered}");
-    assert_eq!(told(&model)["blinked"], true);
+    assert_eq!(told(&model)["text"], "blinked: true");
     // A command.
     let called = server.json(&["call", "watcher.blink", "--json"]);
     assert_eq!(called["blinked"], true);

@@ -45,7 +45,7 @@ fn every_part_is_shown_with_its_size() {
         let tokens = line.and_then(|line| line[part.len()..].strip_suffix(" tokens"));
         assert!(tokens.unwrap().parse::<u64>().unwrap() > 0, "{line:?}");
     }
-    assert!(shown.stdout.contains("\nvault_search\n    "));
+    assert!(shown.stdout.contains("\nsearch_query\n    "));
     let messages = shown.stdout.split_once("\nmessages  ").unwrap().1;
     assert!(
         messages.contains("user\n    How does login work?\nassistant\n    tool_calls: ["),

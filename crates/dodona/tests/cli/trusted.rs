@@ -265,7 +265,7 @@ fn hooks_of_a_projects_plugin_are_asked_about_it_alone() {
     model.says(Reply::text("It blinked."));
     let asked = cloned.run(&server.home, &["ask", "Blink!"]);
     assert!(asked.stdout.starts_with("It blinked."), "{}", asked.shown());
-    assert_eq!(told(&model)["blinked"], true);
+    assert_eq!(told(&model)["text"], "blinked: true");
     let system = &model.requests()[0]["messages"][0]["content"];
     assert!(system.as_str().unwrap().contains("Be brief."), "{system}");
     // Elsewhere it says nothing, and its tool is not there.
