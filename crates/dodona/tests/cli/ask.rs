@@ -332,7 +332,7 @@ fn a_conversation_that_is_named_is_created_and_continued() {
         assert_eq!(asked.stderr.contains(notice), created, "{}", asked.stderr);
     }
     let listed = home.run(&["query", "list", "--context", "release", "--json"]);
-    let queries: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    let queries: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(
         queries.as_array().map(Vec::len),
         Some(2),

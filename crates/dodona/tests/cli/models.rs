@@ -239,7 +239,7 @@ fn a_model_is_made_the_default_and_removed() {
     home.configure(
         "# mine\n[models.local]\nprovider = \"ollama\"\nmodel = \"qwen3:8b\"\n\n[models.spare]\nprovider = \"ollama\"\nmodel = \"qwen3:4b\"\nfallback = \"local\"\n",
     );
-    let config = || std::fs::read_to_string(home.path().join("config/config.toml")).unwrap();
+    let config = || fs::read_to_string(home.path().join("config/config.toml")).unwrap();
     assert_eq!(home.run(&["models", "default", "spare"]).code, Some(0));
     assert!(config().contains("model = \"spare\""), "{}", config());
     let typo = home.run(&["models", "default", "spaer"]);
