@@ -116,7 +116,11 @@ async fn parameters_are_data_and_never_sql() {
     assert_eq!(typed.unwrap()["rows"][0], json!({"a": 1, "b": 2.5, "d": 1}));
     for (sql, params, why) in [
         ("SELECT 1; SELECT 2", json!([]), "Multiple statements"),
-        ("SELECT ?", json!([]), "takes 1 values, 0 were given"),
+        (
+            "SELECT ?",
+            json!([]),
+            "has 1 placeholders, but 0 values were given",
+        ),
         (
             "SELECT ?",
             json!([{"a": 1}]),

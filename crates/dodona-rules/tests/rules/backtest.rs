@@ -91,9 +91,9 @@ async fn messages_of_a_request_that_failed_are_not_made_up() {
 
 #[tokio::test]
 async fn nothing_of_the_bundled_rules_is_unknown() {
-    let rig = Rig::with_options(|options| {
+    let rig = Rig::with_window(40_000, |options| {
         options.max_turns = 6;
-        options.token_budget = Some(10_000);
+        options.token_budget = Some(38_000);
     })
     .await;
     let lists = |id: &str| {
@@ -105,7 +105,7 @@ async fn nothing_of_the_bundled_rules_is_unknown() {
         calls_fail("b"),
         calls_fail("c"),
         calls_fail("d"),
-        calls_echo("e", &" apple".repeat(8_500)),
+        calls_echo("e", &" apple".repeat(33_400)),
         Reply::text("Done."),
     ];
     rig.ask(replies).await;

@@ -100,7 +100,12 @@ async fn a_call_that_failed_three_times_is_not_run_again() {
 async fn too_many_turns_are_not_reported_as_too_many_calls() {
     let rig = Rig::with_options(|options| options.max_turns = 2).await;
     let answer = rig
-        .ask([calls_echo("c1", "a"), calls_echo("c2", "b")])
+        .ask([
+            calls_echo("c1", "a"),
+            calls_echo("c2", "b"),
+            // The last request, without tools.
+            Reply::text("This is all I know."),
+        ])
         .await;
     let shown = serde_json::to_string(&answer.items).unwrap();
     assert!(shown.contains("limit.turns"), "{shown}");

@@ -113,24 +113,30 @@ impl Rig {
     }
 
     pub(crate) async fn set_up(config: HubConfig, rules: &[(&str, &str)]) -> Self {
-        Self::set_up_with(config, rules, |_| ()).await
+        Self::set_up_with(config, rules, None, |_| ()).await
     }
 
     /// With the rules that come with the program, and an agent of these options.
     pub(crate) async fn with_options(change: impl FnOnce(&mut AgentOptions)) -> Self {
-        Self::set_up_with(HubConfig::default(), &[], change).await
+        Self::set_up_with(HubConfig::default(), &[], None, change).await
+    }
+
+    /// As [`with_options`](Self::with_options), with a model whose context window is known.
+    pub(crate) async fn with_window(window: u32, change: impl FnOnce(&mut AgentOptions)) -> Self {
+        Self::set_up_with(HubConfig::default(), &[], Some(window), change).await
     }
 
     async fn set_up_with(
         config: HubConfig,
         rules: &[(&str, &str)],
+        window: Option<u32>,
         change: impl FnOnce(&mut AgentOptions),
     ) -> Self {
         let server = ModelServer::strict().await;
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("orchard")).unwrap();
         let mut options = AgentOptions {
-            models: models(&server.url()),
+            models: models(&server.url(), window),
             preload: 0,
             ..AgentOptions::default()
         };
@@ -354,8 +360,9 @@ pub(crate) fn calls_fail(id: &str) -> Reply {
     Reply::stream().tool_call(id, "tools_fail", &["{}"])
 }
 
-fn models(url: &str) -> Models {
+fn models(url: &str, window: Option<u32>) -> Models {
     let mut config = ModelConfig::new(Provider::OpenAi, "main-1");
+    config.context_window = window;
     config.base_url = Some(url.to_owned());
     config.key_env = Some("KEY".to_owned());
     config.retries = 0;

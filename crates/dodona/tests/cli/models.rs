@@ -106,8 +106,9 @@ fn a_key_that_is_piped_in_is_kept_for_its_owner_and_sent_to_the_provider() {
     assert_snapshot!(stable(&listed, &served), @r"
     $ dodona models list
     ----- stdout
-    * mine     openai   small  key from [home]/config/keys/mine  [provider]
-      offline  offline         needs nothing
+    MODEL           PROVIDER  NAME AT PROVIDER  KEY                                    ADDRESS
+    mine (default)  openai    small             [home]/config/keys/mine  [provider]
+    offline         offline                     not needed
     ----- exit 0
     ");
 
