@@ -34,10 +34,26 @@ impl<'b> Script<'b> {
     fn command(&self, from: &str, to: &Path) -> Command {
         // By its path, so that tests can replace PATH.
         let mut command = self.bench.command("/bin/sh");
+        self.add_arguments(&mut command, from, to);
+        command
+    }
+
+    /// A shell cannot trap a signal that was ignored when it started, and background jobs of a shell
+    /// start with SIGINT ignored. So the signals are reset first.
+    fn interruptible_command(&self, from: &str, to: &Path) -> Command {
+        if !cfg!(target_os = "linux") {
+            return self.command(from, to);
+        }
+        let mut command = self.bench.command("/usr/bin/env");
+        command.args(["--default-signal=INT,TERM", "/bin/sh"]);
+        self.add_arguments(&mut command, from, to);
+        command
+    }
+
+    fn add_arguments(&self, command: &mut Command, from: &str, to: &Path) {
         command.arg(self.bench.packages().join("install.sh"));
         command.arg("--from").arg(from).arg("--to").arg(to);
         command.env("TMPDIR", &self.temporary);
-        command
     }
 
     fn check_install(&self) -> Result<()> {
@@ -135,7 +151,7 @@ impl<'b> Script<'b> {
         for (signal, code) in [("TERM", 143), ("INT", 130)] {
             let to = self.bench.path("interrupted/bin");
             let before = self.bench.site.stalled();
-            let mut command = self.command(&self.bench.site.url("stalled"), &to);
+            let mut command = self.interruptible_command(&self.bench.site.url("stalled"), &to);
             let mut child = command
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
