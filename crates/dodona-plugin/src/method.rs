@@ -7,7 +7,7 @@ use dodona_proto::{
     Approval, CallError, ErrorCode, MethodDescriptor, MethodKind, MethodName, Mutation, NameError,
     ScopeError, ToolCategory, ToolMark,
 };
-use futures_util::future::BoxFuture;
+use futures_util::future::{self, BoxFuture, FutureExt};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -114,8 +114,11 @@ impl Method {
         let descriptor = describe::<P, R>(spec, MethodKind::Unary)?;
         let handler = Handler::Unary(Arc::new(move |ctx, params| {
             // Decoded before the future is created, so that the future holds only the typed value.
-            let run = decode(params).map(|p| run(ctx, p));
-            Box::pin(async move { encode(run?.await.map_err(Into::into)?) })
+            match decode(params) {
+                // A combinator and not an async block: that would have room for the future twice.
+                Ok(p) => Box::pin(run(ctx, p).map(|outcome| encode(outcome.map_err(Into::into)?))),
+                Err(error) => Box::pin(future::ready(Err(error))),
+            }
         }));
         Ok(Self {
             descriptor: Arc::new(descriptor),
@@ -135,9 +138,12 @@ impl Method {
         Fut: Future<Output = Result<(), E>> + Send + 'static,
     {
         let descriptor = describe::<P, T>(spec, MethodKind::Streaming)?;
-        let handler = Handler::Streaming(Arc::new(move |ctx, params| {
-            let run = decode(params).map(|p| run(ctx.clone(), p, Emitter::new(ctx)));
-            Box::pin(async move { run?.await.map_err(Into::into) })
+        let handler = Handler::Streaming(Arc::new(move |ctx, params| match decode(params) {
+            Ok(p) => {
+                let work = run(ctx.clone(), p, Emitter::new(ctx));
+                Box::pin(work.map(|outcome| outcome.map_err(Into::into)))
+            }
+            Err(error) => Box::pin(future::ready(Err(error))),
         }));
         Ok(Self {
             descriptor: Arc::new(descriptor),

@@ -80,7 +80,8 @@ async fn connection(socket: Socket, app: &Arc<App>, router: &axum::Router) {
     // whose body was not read to its end.
     http.timer(TokioTimer::new())
         .header_read_timeout(app.options.header_timeout);
-    let answer = service_fn(|request| dispatch(Arc::clone(app), router, request));
+    // Boxed, because hyper keeps the memory of the future as long as the connection is open.
+    let answer = service_fn(|request| Box::pin(dispatch(Arc::clone(app), router, request)));
     let connection = http.serve_connection(TokioIo::new(socket), answer);
     // Not needed while the connection is open, which can be for hours.
     drop(http);
